@@ -11,6 +11,7 @@ from functools import cached_property, partial
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
+from airflow_cdc_provider.connectors.registry import delivers_late
 from airflow_cdc_provider.core.decisions.operator_decisions import decisions_by_record
 from airflow_cdc_provider.core.decisions.steps import Batch, TableTask
 from airflow_cdc_provider.core.errors import IntegrityBroken
@@ -284,7 +285,7 @@ class BatchInput:
             retired_below=self.retired_below,
             ignored=dict(self.plan.ignored),
             versions_until=self._versions_until,
-            newest=self.stats.newest,
+            newest=self.stats.newest if delivers_late(self.job.step.definition) else "",
         )
 
     def _with_truncates(self, carry: CarryOver) -> CarryOver:

@@ -80,8 +80,8 @@ def batch_stats(log: ChangeLog, windows: Sequence[WindowSlice], floor: str) -> B
         counts.update({count["values"]: count["counts"] for count in pc.value_counts(above_floor["op"]).to_pylist()})
         truncated_at = _last(above_floor, Operation.TRUNCATE, truncated_at or "") or None
         barrier = _last(above_floor, Operation.BARRIER, barrier)
-        changes = above_floor.filter(pc.invert(pc.is_in(above_floor["op"], NO_CHANGES)))
-        newest = max(newest, pc.max(changes["order_key"]).as_py() or "")
+        changes = above_floor["order_key"].filter(pc.invert(pc.is_in(above_floor["op"], NO_CHANGES)))
+        newest = max(newest, pc.max(changes).as_py() or "")
         shape += _shape(above_floor)
         valueless += len(above_floor.filter(pc.greater(pc.list_value_length(above_floor["refetch"]), 0)))
     valueless += counts[Operation.GAP]

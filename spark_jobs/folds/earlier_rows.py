@@ -122,8 +122,8 @@ def replaced(records: pa.Table, name: str, rows: pa.ChunkedArray, convert: Calla
     """The table with other texts in these rows of a column; NULL stays."""
     column = records[name]
     texts = [None if text is None else convert(text) for text in column.filter(rows).to_pylist()]
-    replaced = pc.replace_with_mask(column.combine_chunks(), rows.combine_chunks(), pa.array(texts, column.type))
-    return records.set_column(records.column_names.index(name), records.field(name), replaced)
+    values = pc.replace_with_mask(column.combine_chunks(), rows.combine_chunks(), pa.array(texts, column.type))
+    return records.set_column(records.column_names.index(name), records.field(name), values)
 
 
 def _has_other_texts(before: LogicalType, after: LogicalType) -> bool:

@@ -216,7 +216,8 @@ class Batch:
     least and greatest value of leading key columns, as SQL literals of the target. ``added``: columns that the target
     does not have. ``repair``: the batch applies windows again with the row guard "not older", and keeps the cursor.
     ``carry``, ``retired_below``, ``ignored`` and ``versions_until``: for the control record; None: as before.
-    ``high``: the high watermark of rows that were copied. ``newest``: the highest order key of the batch."""
+    ``high``: the high watermark of rows that were copied. ``newest``: the highest order key of the batch, of a
+    source that delivers changes late."""
 
     table: str
     folder: str
