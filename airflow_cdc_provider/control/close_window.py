@@ -81,9 +81,9 @@ def _selected(decision: RunDecision, rows: Mapping[str, TableRow]) -> dict[str, 
     return {table: rows[table] for table in sorted({*tables, *left_out}) if table in rows}
 
 
-def _known_to(decision: RunDecision, rows: Mapping[str, TableRow]) -> list[str]:
+def _known_to(decision: RunDecision, rows: Mapping[str, TableRow]) -> dict[str, TableRow]:
     """The copied tables, and those that left with this run."""
-    return [table for table, row in rows.items() if row.state not in WITHOUT_COPY or row.since >= decision.at]
+    return {table: row for table, row in rows.items() if row.state not in WITHOUT_COPY or row.since >= decision.at}
 
 
 def _close(replicator: Replicator, decision: RunDecision, failed: Sequence[str], log_info: LogInfo) -> CloseResult:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.control.results import Results
 from airflow_cdc_provider.core.decisions.commands import CARRIED_OUT, RECORD_COMMANDS, Command, CommandKind
 from airflow_cdc_provider.core.decisions.left_tables import LEFT, left_note
+from airflow_cdc_provider.core.decisions.operator_decisions import decisions_by_record
 from airflow_cdc_provider.core.decisions.pending_resyncs import has_carried_out
 from airflow_cdc_provider.core.decisions.run_decision import RunDecision
 from airflow_cdc_provider.core.decisions.run_plan import RunPlan
@@ -26,27 +27,29 @@ def complete_commands(
     its tables is blocked. A resync ends, too, if a run that has died since had made its last copy."""
     for command in replicator.state.pending(replicator.name):
         started = command.id in decision.plan.commands
-        if command.kind is CommandKind.RESYNC:
-            _complete_resync(replicator, command, started, rows)
-        elif started and command.kind is CommandKind.VERIFY:
-            _complete_verify(replicator, command, decision.plan, rows, results)
-        elif started and command.kind in RECORD_COMMANDS:
-            _complete_record_command(replicator, command, rows)
+        ended = bool(command.ended) and command.ended.keys() >= set(command.tables)
+        named = [row for row in rows.values() if command.names(row.table)]
+        if command.kind is CommandKind.RESYNC and (named or ended):
+            _complete_resync(replicator, command, started, named)
+        elif command.kind is CommandKind.VERIFY and (started or ended):
+            _complete_verify(replicator, command, decision.plan, named, results)
+        elif command.kind in RECORD_COMMANDS and (started or (ended and not named)):
+            _complete_record_command(replicator, command, named)
 
 
-def _complete_resync(replicator: Replicator, command: Command, started: bool, rows: Mapping[str, TableRow]) -> None:
-    named = [row for row in rows.values() if command.names(row.table)]
+def _complete_resync(replicator: Replicator, command: Command, started: bool, named: Sequence[TableRow]) -> None:
+    copied = [row.table for row in named if _is_copied(row, command)]
     tables = {
         "blocked": [row.table for row in named if row.state is TableState.BLOCKED],
-        "copied again": [row.table for row in named if _is_copied(row, command)],
+        "copied again": [*(table for table, how in command.ended.items() if how == CARRIED_OUT), *copied],
     }
-    unfinished = [row.table for row in named if row.table not in tables["copied again"]]
+    unfinished = [row.table for row in named if row.table not in copied]
     tables["not copied"] = [table for table in unfinished if table not in tables["blocked"]]
-    if not named or (unfinished and not (started and set(unfinished) & set(tables["blocked"]))):
+    if unfinished and not (started and set(unfinished) & set(tables["blocked"])):
         return
     body = {"tables": [{"table": row.table, "state": row.state.value, "problem": row.error} for row in named]}
     outcome = [f"{what}: {', '.join(found)}" for what, found in tables.items() if found]
-    _finish(replicator, command, outcome, body, failed=bool(tables["blocked"]))
+    _finish(replicator, command, outcome, body, failed=bool(tables["blocked"]) or not tables["copied again"])
 
 
 def _is_copied(row: TableRow, command: Command) -> bool:
@@ -54,26 +57,28 @@ def _is_copied(row: TableRow, command: Command) -> bool:
     return ended and row.control is not None and has_carried_out(row.control, command.id)
 
 
-def _complete_record_command(replicator: Replicator, command: Command, rows: Mapping[str, TableRow]) -> None:
+def _complete_record_command(replicator: Replicator, command: Command, named: Sequence[TableRow]) -> None:
     """The command stays open for tables that do not take changes or have failed; for the others it has ended."""
-    named = [row for row in rows.values() if command.names(row.table)]
     ready = [row for row in named if row.state is TableState.REPLICATING and row.control is not None]
     record_ids: list[str] = command.arguments["records"]
-    waiting = {record.id: record.reason for row in ready for record in replicator.log.quarantined_records(row.carry)}
+    log = replicator.log
+    waiting = {record.id: record.reason for row in ready for record in log.quarantined_records(row.carry)}
+    decisions = log.decisions()
+    decided = {one for row in ready for one in decisions_by_record(decisions, row.table)}
     bad = {**command.result.get("still_bad", {}), **{one: waiting[one] for one in record_ids if one in waiting}}
+    done = [one for one in record_ids if one in {*command.result.get("done", ()), *decided} and one not in bad]
     if len(ready) < len(named):
         ended = {**command.ended, **dict.fromkeys((row.table for row in ready), CARRIED_OUT)}
-        replicator.state.note_progress(command.id, {"ended": ended, "still_bad": bad})
+        replicator.state.note_progress(command.id, {"ended": ended, "still_bad": bad, "done": done})
         return
     outcome = [f"{record_id} is still bad: {reason}" for record_id, reason in bad.items()]
-    done = [record_id for record_id in record_ids if record_id not in bad]
     outcome += [f"{command.kind}: {', '.join(done)}"] if done else []
-    body = {"records": [{"id": record_id, "waiting": record_id in bad} for record_id in record_ids]}
-    _finish(replicator, command, outcome, body, failed=bool(bad))
+    body = {"records": [{"id": one, "waiting": one not in done} for one in record_ids]}
+    _finish(replicator, command, outcome, body, failed=len(done) < len(record_ids))
 
 
 def _complete_verify(
-    replicator: Replicator, command: Command, plan: RunPlan, rows: Mapping[str, TableRow], results: Results
+    replicator: Replicator, command: Command, plan: RunPlan, named: Sequence[TableRow], results: Results
 ) -> None:
     step = results.steps.get("verify")
     if any(map(command.names, plan.compare)) and (step is None or step.problem):
@@ -81,7 +86,7 @@ def _complete_verify(
         replicator.state.finish(command.id, str(problem), {"tables": [], "identical": False}, failed=True)
         return
     results_by_table = {result.table: result for result in step.tables} if step else {}
-    found = [(row, results_by_table.get(table)) for table, row in rows.items() if command.names(table)]
+    found = [(row, results_by_table.get(row.table)) for row in named]
     tables = [_comparison(row, result) for row, result in found]
     compared = [row.table for row, result in found if result and result.outcome in COMPARED]
     identical = [table["table"] for table in tables if table["identical"]]
@@ -95,19 +100,25 @@ def _complete_verify(
         ],
     }
     outcome = [f"{what}: {', '.join(names)}" for what, names in sides.items() if names]
-    outcome = outcome or ["identical" if compared else "nothing was compared: no tables"]
+    if not outcome and (compared or not command.ended):
+        outcome = ["identical" if compared else "nothing was compared: no tables"]
     if any(table["inexact"] for table in tables):
         outcome.append("inexact: rows that changed during the comparison may differ")
-    body = {"tables": tables, "identical": bool(tables) and len(identical) == len(tables)}
+    left = command.ended.keys() & set(command.tables)
+    body = {"tables": tables, "identical": bool(tables) and len(identical) == len(tables) and not left}
     _finish(replicator, command, outcome, body, failed=not compared)
 
 
 def _finish(
     replicator: Replicator, command: Command, outcome: list[str], body: dict[str, Any], failed: bool = False
 ) -> None:
-    """With the tables that left the YAML meanwhile."""
-    left = left_note(table for table, how in command.ended.items() if how == LEFT)
-    replicator.state.finish(command.id, "; ".join(filter(None, [*outcome, left])), body, failed=failed)
+    """With the tables that left meanwhile."""
+    left = {table: why for table, why in command.ended.items() if why in LEFT}
+    if left:
+        outcome = [*outcome, left_note(left)]
+        tables = [*body.get("tables", ()), *({"table": table, "problem": f"{why} it"} for table, why in left.items())]
+        body = {**body, "tables": tables}
+    replicator.state.finish(command.id, "; ".join(outcome), body, failed=failed)
 
 
 def _comparison(row: TableRow, result: TableResult | None) -> dict[str, Any]:

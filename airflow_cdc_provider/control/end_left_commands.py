@@ -1,24 +1,26 @@
-"""Ends commands for tables that the YAML no longer selects."""
+"""Ends commands for tables that left the YAML or the source."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 
 from airflow_cdc_provider.control.replicator import Replicator
-from airflow_cdc_provider.core.decisions.left_tables import LEFT, left_note, left_tables
+from airflow_cdc_provider.core.decisions.commands import CARRIED_OUT
+from airflow_cdc_provider.core.decisions.left_tables import left_tables, why_left
+from airflow_cdc_provider.core.decisions.pending_resyncs import has_carried_out
 from airflow_cdc_provider.core.decisions.run_decision import RunDecision
+from airflow_cdc_provider.core.table.state_rows import TableRow
 
 
-def end_left_commands(replicator: Replicator, decision: RunDecision, known: Iterable[str]) -> None:
-    """A command that names other tables, too, goes on for these. ``known``: the tables of earlier runs."""
-    known = tuple(known)
+def end_left_commands(replicator: Replicator, decision: RunDecision, known: Mapping[str, TableRow]) -> None:
+    """A command goes on for its other tables. ``known``: the tables of earlier runs."""
     for command in replicator.state.pending(replicator.name):
         left = left_tables(command, decision, known)
         if not left:
             continue
-        ended = {**command.ended, **dict.fromkeys(left, LEFT)}
-        if set(command.tables) - ended.keys() or not command.tables:
-            replicator.state.note_progress(command.id, {**command.result, "ended": ended})
-        else:
-            body = {"tables": [{"table": table, "problem": f"{LEFT} it"} for table in left]}
-            replicator.state.finish(command.id, left_note(command.tables), body, failed=True)
+        controls = {table: known[table].control for table in left if table in known}
+        carried_out = {table for table, control in controls.items() if control and has_carried_out(control, command.id)}
+        ended = {
+            table: CARRIED_OUT if table in carried_out else why_left(replicator.definition, table) for table in left
+        }
+        replicator.state.note_progress(command.id, {**command.result, "ended": {**command.ended, **ended}})

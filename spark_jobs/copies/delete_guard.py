@@ -64,17 +64,19 @@ def require_delete_approval(
 ) -> None:
     """Raises Blocked where ``operation`` would delete more rows than allowed without approval; nothing was written. The
     rows that a feed does not copy come back with its changes."""
-    allowed = job.step.definition.resync.max_delete
-    if missing.fraction <= allowed or find_delete_approval(job.log.decisions(), work.task.table, control.state):
+    allowed, task = job.step.definition.resync.max_delete, work.task
+    if missing.fraction <= allowed:
         return
-    name, table = job.step.definition.name, work.task.table
+    if find_delete_approval(job.log.decisions(), task.table, control.state, task.resyncs):
+        return
+    name, table = job.step.definition.name, task.table
     found = f"{missing.fraction:.0%} of the rows are not in the source; a missing permission looks the same"
     if isinstance(job.source, StreamHoldsSnapshots):
         found = "a feed copies no rows: the table is empty until all changes have been applied again"
     raise Blocked.of(
         "CPY004",
         f"the {operation} of {table} would delete {missing.rows:,} of {missing.of:,} rows",
-        where=job.tables.locate(work.task.target),
+        where=job.tables.locate(task.target),
         found=found,
         allowed=f"resync.max_delete: {allowed:.0%}",
         do=f"check the source; to delete the rows: airflow cdc resync {name} --table {in_shell(table)} --yes {name}",

@@ -69,8 +69,8 @@ COMMANDS = (
     Mutant(
         "a resync whose run has died never ends",
         f"{CONTROL}/complete_commands.py",
-        "        if command.kind is CommandKind.RESYNC:",
-        "        if started and command.kind is CommandKind.RESYNC:",
+        "command.kind is CommandKind.RESYNC and (named or ended):",
+        "command.kind is CommandKind.RESYNC and started:",
         (PAUSED,),
     ),
     Mutant(
@@ -99,6 +99,20 @@ COMMANDS = (
         f"{DECISIONS}/left_tables.py",
         "for table in command.tables or known",
         "for table in command.tables",
+        (LEFT,),
+    ),
+    Mutant(
+        "a resync that a copy carried out before its table left is called not carried out",
+        f"{CONTROL}/end_left_commands.py",
+        "if control and has_carried_out(control, command.id)}",
+        "if control and not control}",
+        (LEFT,),
+    ),
+    Mutant(
+        "records of a table that left are called replayed",
+        f"{CONTROL}/complete_commands.py",
+        "*decided} and one not in bad]",
+        "*decided, one} and one not in bad]",
         (LEFT,),
     ),
     Mutant(

@@ -205,8 +205,8 @@ RUNS = (
     Mutant(
         "a resync request ends before its tables are copied",
         f"{CONTROL}/complete_commands.py",
-        "if not named or (unfinished and not (",
-        "if not named or (unfinished and (",
+        "    if unfinished and not (started",
+        "    if unfinished and (started",
         ("tests/provider/test_window_runs.py",),
     ),
     Mutant(
@@ -214,6 +214,13 @@ RUNS = (
         f"{CORE}/decisions/operator_decisions.py",
         "one for one in approvals if one.command == state.command",
         "one for one in approvals if one.command or state.command",
+        ("tests/core/test_decisions.py",),
+    ),
+    Mutant(
+        "an approval of a mass delete outlives its command",
+        f"{CORE}/decisions/operator_decisions.py",
+        "or state.command not in open_resyncs:",
+        "or not state.command:",
         ("tests/core/test_decisions.py",),
     ),
     Mutant(

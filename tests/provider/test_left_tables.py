@@ -11,6 +11,7 @@ from airflow_cdc_provider.control.answers import answer_open_question, open_ques
 from airflow_cdc_provider.control.dry_run import dry_run
 from airflow_cdc_provider.core.decisions.alerts import alerts_of
 from airflow_cdc_provider.core.decisions.commands import Command, CommandKind, CommandStatus
+from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind, new_decision
 from airflow_cdc_provider.core.decisions.summaries import summarize
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.spec.definition import TableRule
@@ -112,6 +113,31 @@ def test_a_command_that_waits_for_one_table_has_ended_for_another_that_left_the_
     assert ended.outcome == "copied again: public.a; not carried out: the YAML no longer selects public.b"
 
 
+def test_the_outcome_names_what_was_carried_out_before_the_last_table_left(harness: RunHarness) -> None:
+    harness.request(PAUSE, B)
+    resync = harness.request(RESYNC, A, B)
+    assert harness.run("r2").problems == ()
+    assert not command_of(harness, resync).finished
+    select(harness, "public.c")
+    harness.run("r3")
+    ended = command_of(harness, resync)
+    assert ended.outcome == "copied again: public.a; not carried out: the YAML no longer selects public.b"
+    assert ended.status is CommandStatus.DONE
+    assert ended.result["tables"] == [{"table": B, "problem": "the YAML no longer selects it"}]
+
+
+def test_no_record_of_a_table_that_left_is_called_replayed(harness: RunHarness) -> None:
+    request = harness.request(CommandKind.REPLAY, A, B, records=["one", "two"])
+    for table, record in ((A, "one"), (B, "two")):
+        decision = new_decision(DecisionKind.REPLAY, "shop", table, "ann", record, record=record)
+        harness.replicator.log.write_decision(decision)
+    select(harness, A)
+    harness.run("r2")
+    ended = command_of(harness, request)
+    assert ended.outcome == "replay: one; not carried out: the YAML no longer selects public.b"
+    assert [(one["id"], one["waiting"]) for one in ended.result["records"]] == [("one", False), ("two", True)]
+
+
 def test_a_command_about_a_table_that_the_source_does_not_list_now_waits(harness: RunHarness) -> None:
     select(harness, A, B)
     resync = harness.request(RESYNC, B)
@@ -123,6 +149,19 @@ def test_a_command_about_a_table_that_the_source_does_not_list_now_waits(harness
     harness.source.write(tables=listed)
     harness.run("r3")
     assert command_of(harness, resync).outcome == "copied again: public.b"
+
+
+def test_a_command_about_a_table_that_a_pattern_selects_and_the_source_does_not_list_ends_with_this_reason(
+    harness: RunHarness,
+) -> None:
+    request = harness.request(RESYNC, B, approve_deletes=True)
+    select(harness, "public.*")
+    listed = harness.source.read()["tables"]
+    harness.source.write(tables=[one for one in listed if one["table"] != B])
+    assert harness.run("r2").problems == ()
+    assert command_of(harness, request).outcome == "not carried out: the source no longer lists public.b"
+    harness.source.write(tables=listed)
+    assert harness.open("r3").plan.reconcile == ()
 
 
 def shown(harness: RunHarness) -> list[tuple[str, str]]:

@@ -10,6 +10,7 @@ import pytest
 from airflow_cdc_provider.control.dry_run import dry_run
 from airflow_cdc_provider.control.quarantine_commands import decide_records
 from airflow_cdc_provider.core.decisions.commands import CommandKind, CommandStatus
+from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind, new_decision
 from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind, TableResult
 from airflow_cdc_provider.core.log.change_log import quarantine_path
 from airflow_cdc_provider.core.table.schema import Origin
@@ -184,6 +185,9 @@ def test_a_decision_about_records_of_two_copies_is_carried_out_once_for_the_one_
     """Until the other one is resumed, no run starts for it."""
     harness = quarantined
     replay = harness.request(CommandKind.REPLAY, TABLE, "public.b", records=["one", "two"])
+    for record in ("one", "two"):
+        decision = new_decision(DecisionKind.REPLAY, "shop", TABLE, "ann", record, record=record)
+        harness.replicator.log.write_decision(decision)
     harness.request(CommandKind.PAUSE, "public.b")
     assert harness.open("r2").follow == ("stage", "close_window")
     staged_and_merged(harness, "r2", "two")

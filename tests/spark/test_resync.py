@@ -61,7 +61,12 @@ def start_resync(replicator: Replicator, table: str, command: str = "") -> None:
 
 
 def run_resync(replicator: Replicator, *tables: str) -> dict[str, TableResult]:
-    return by_table(replicator.run(replicator.step(StepKind.RESYNC, replicator.tasks(*tables)), resync.run))
+    """While the commands that have started them are open."""
+    tasks = [
+        replace(task, resyncs=(task.control.state.command,) if task.control and task.control.state.command else ())
+        for task in replicator.tasks(*tables)
+    ]
+    return by_table(replicator.run(replicator.step(StepKind.RESYNC, tasks), resync.run))
 
 
 def rows(spark: SparkSession, replicator: Replicator, table: str) -> dict[int, tuple[object, ...]]:

@@ -1,17 +1,22 @@
-"""Commands about tables that the YAML no longer selects, or whose target it no longer lists. Pure.
+"""Commands about tables that left: the YAML no longer selects them or lists their target, or the source no longer lists
+them and a pattern of the YAML selects them. Pure.
 
 Such a command ends for them: otherwise it would be carried out, with its approval, when the table returns later.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from airflow_cdc_provider.core.decisions.commands import Command
+from airflow_cdc_provider.core.decisions.listed_tables import rule_that_selects
 from airflow_cdc_provider.core.decisions.run_decision import RunDecision
+from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.core.table.copies import source_table
 
-LEFT = "the YAML no longer selects"
+UNSELECTED = "the YAML no longer selects"
+UNLISTED = "the source no longer lists"
+LEFT = (UNSELECTED, UNLISTED)
 
 
 def left_tables(command: Command, decision: RunDecision, known: Iterable[str] = ()) -> tuple[str, ...]:
@@ -31,7 +36,12 @@ def left_tables(command: Command, decision: RunDecision, known: Iterable[str] = 
     )
 
 
-def left_note(tables: Iterable[str]) -> str:
-    """For an operator; empty without tables."""
-    named = ", ".join(tables)
-    return f"not carried out: {LEFT} {named}" if named else ""
+def why_left(definition: Definition, table: str) -> str:
+    """One of ``LEFT``."""
+    return UNLISTED if rule_that_selects(definition, table) else UNSELECTED
+
+
+def left_note(left: Mapping[str, str]) -> str:
+    """For an operator. ``left``: by table, one of ``LEFT``."""
+    by_reason = {why: ", ".join(table for table, its in left.items() if its == why) for why in LEFT}
+    return "; ".join(f"not carried out: {why} {tables}" for why, tables in by_reason.items() if tables)

@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 
 from airflow_cdc_provider.core.decisions.operator_decisions import OperatorDecision, answer_to
 from airflow_cdc_provider.core.errors import Problem
+from airflow_cdc_provider.core.spec.copies import rule_of_copy
 from airflow_cdc_provider.core.spec.definition import Definition, TableRule
 from airflow_cdc_provider.core.spec.other_kinds import OtherKind, not_copied
 from airflow_cdc_provider.core.spec.selection import Selection, is_pattern, rule_of
 from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable, OnNewTable
-from airflow_cdc_provider.core.table.copies import source_table, target_of_copy
+from airflow_cdc_provider.core.table.copies import source_table
 from airflow_cdc_provider.core.table.identity import TableIdentity
 from airflow_cdc_provider.core.table.questions import Answer, Question, question_id
 from airflow_cdc_provider.core.table.state_rows import TableRow
@@ -107,17 +108,21 @@ def was_copied(row: TableRow) -> bool:
 
 
 def gone_tables(definition: Definition, listed: Collection[str], rows: Mapping[str, TableRow]) -> tuple[GoneTable, ...]:
-    """The tables with a copy that a rule selects and the source does not list. Those in a target that the definition
-    does not list any more are left as they are."""
+    """The tables with a copy that the definition selects and the source does not list."""
     gone = []
     for table, row in rows.items():
         if source_table(table) in listed or row.state in (TableState.DROPPED, TableState.NEW):
             continue
-        if target_of_copy(table) not in definition.target_names:
-            continue
-        if rule := rule_of(definition.tables, source_table(table)):
+        if rule := rule_that_selects(definition, table):
             gone.append(GoneTable(table, row.target, rule.source, on_dropped_table(definition, rule)))
     return tuple(gone)
+
+
+def rule_that_selects(definition: Definition, copy: str) -> TableRule | None:
+    """The rule of the table, if it has this copy."""
+    rule = rule_of(definition.tables, source_table(copy))
+    has_copy = rule and rule_of_copy(rule, source_table(copy), definition.target_names, copy)
+    return rule if has_copy else None
 
 
 def settled_drops(definition: Definition, rows: Mapping[str, TableRow]) -> frozenset[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -65,10 +65,12 @@ def decision_path(decision_id: str) -> str:
     return f"{FOLDER}/{decision_id}.json"
 
 
-def find_delete_approval(decisions: Iterable[OperatorDecision], table: str, state: State) -> OperatorDecision | None:
+def find_delete_approval(
+    decisions: Iterable[OperatorDecision], table: str, state: State, open_resyncs: Collection[str]
+) -> OperatorDecision | None:
     """The decision that allows the current resync of ``table`` to delete many rows: it was made for the command that
-    started the resync. ``state``: of the table now."""
-    if state.name is not TableState.RESYNCING or not state.command:
+    started the resync, which is still open for the table. ``state``: of the table now."""
+    if state.name is not TableState.RESYNCING or state.command not in open_resyncs:
         return None
     approvals = (one for one in decisions if one.kind is DecisionKind.APPROVE_DELETES and one.table == table)
     return next((one for one in approvals if one.command == state.command), None)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from airflow_cdc_provider.core.decisions.steps import Outcome, TableResult
-from airflow_cdc_provider.core.spec.definition import OnDelete
+from airflow_cdc_provider.core.spec.definition import OnDelete, Source
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from tests.spark.contract.fold_cases import INT, KEYED, TEXT, KeyedChanges
 from tests.spark.contract.kit_table import KitTable
@@ -58,10 +59,11 @@ def test_a_soft_delete_flags_and_keeps_an_insert_revives_and_a_truncate_flags_al
 
 
 @pytest.mark.parametrize("on_delete", [OnDelete.HARD, OnDelete.SOFT])
-def test_a_truncate_that_comes_late_keeps_the_rows_of_later_changes(
+def test_a_truncate_that_a_feed_delivers_late_keeps_the_rows_of_later_changes(
     kit: TargetKit, tmp_path: Path, on_delete: OnDelete
 ) -> None:
     table = KitTable(kit, tmp_path, KEYED, on_delete)
+    table.definition = replace(table.definition, source=Source("files", "none", options={"format": "debezium"}))
     changes = changes_of(table)
     table.copy([changes.row(0, "a", "w"), changes.row(7, "z", "w")])
     late = table.truncate()
