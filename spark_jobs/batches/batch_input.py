@@ -164,9 +164,10 @@ class BatchInput:
     @cached_property
     def images(self) -> ImageColumns:
         """The columns of all records that may be folded: the schemas of the windows, and those of waiting records."""
-        later, renamed = self.plan.schema, self.plan.renamed
+        later, renamed = self.plan.schema, self.plan.renamed_from
+        schemas = self._logged_schemas.items()
         return ImageColumns(
-            later, {one: without_former_columns(schema, later, renamed) for one, schema in self._logged_schemas.items()}
+            later, {one: without_former_columns(schema, later, renamed(one)) for one, schema in schemas}
         )
 
     @cached_property
@@ -188,8 +189,9 @@ class BatchInput:
         """By the ids of the schemas whose records are older than an alteration of the target."""
         schemas, waiting = self._logged_schemas, self._waiting_schemas
         earlier = {schema_id: schemas[schema_id] for schema_id in waiting}
-        found = conversions(earlier, self.plan.schema, self._renamed_since_waiting) if waiting else {}
-        return found | conversions(schemas, self.plan.schema, self.plan.renamed)
+        since = self._renamed_since_waiting if waiting else {}
+        found = conversions(earlier, self.plan.schema, lambda _: since)
+        return found | conversions(schemas, self.plan.schema, self.plan.renamed_from)
 
     @cached_property
     def dropped_columns(self) -> DroppedColumns:

@@ -23,6 +23,7 @@ from airflow_cdc_provider.core.table.schema_changes import ChangeKind, compare
 from airflow_cdc_provider.core.table.source_names import in_shell
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from spark_jobs.batches.late_changes import LateChanges
+from spark_jobs.batches.late_schemas import LateSchemas, late_schemas
 from spark_jobs.batches.schema_evolution import walk_schemas
 from spark_jobs.batches.truncates import Truncates, find_truncates
 from spark_jobs.batches.wanted_columns import WantedColumns
@@ -35,7 +36,8 @@ class BatchPlan:
     schema is ``schema``. ``touched``: only keys in these windows are staged (a repair); all keys where empty. ``stop``:
     the schema change before which the batch ends; ``truncate``: the window with the TRUNCATE before which it ends.
     ``ignored_truncates``: windows whose TRUNCATEs are not applied. ``renamed``: columns that operators have decided to
-    be renamed. ``ignored``: those that they have decided not to copy, and that the table still has."""
+    be renamed. ``late``: the schemas of late changes. ``ignored``: the columns that operators have decided not to copy,
+    and that the table still has."""
 
     windows: tuple[WindowSlice, ...]
     window: int
@@ -46,11 +48,16 @@ class BatchPlan:
     truncate: int | None = None
     ignored_truncates: frozenset[int] = frozenset()
     renamed: Mapping[str, str] = field(default_factory=dict)
+    late: LateSchemas = field(default_factory=LateSchemas)
     ignored: Ignored = field(default_factory=dict)
 
     @property
     def rows(self) -> int:
         return sum(window.part.rows for window in self.windows)
+
+    def renamed_from(self, schema_id: str) -> Mapping[str, str]:
+        """The columns that operators have decided to be renamed since records had this schema."""
+        return self.late.renamed if schema_id in self.late.ids else self.renamed
 
 
 def plan_catch_up(
@@ -80,8 +87,9 @@ def plan_catch_up(
     approved = partial(_is_approved, log, control)
     walked = walk_schemas(current, control.window, schemas, policy, approved, renamed or None)
     reached = walked.window == (windows[-1].window if windows else control.window)
+    windows = [window for window in windows if window.window <= walked.window]
     return BatchPlan(
-        tuple(window for window in windows if window.window <= walked.window and window.window in recorded),
+        tuple(window for window in windows if window.window in recorded),
         walked.window,
         walked.schema,
         walked.added,
@@ -89,6 +97,7 @@ def plan_catch_up(
         truncate=truncates.waiting if reached else None,
         ignored_truncates=truncates.ignored,
         renamed=renamed,
+        late=late_schemas(log, task, control, windows, schemas, walked.schema) if late else LateSchemas(),
         ignored=wanted.ignored_after(walked.window),
     )
 

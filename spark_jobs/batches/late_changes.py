@@ -137,13 +137,19 @@ class LateChanges:
 
     def _unknown(self, window: WindowSlice, records: pa.Table) -> IntegrityBroken:
         record = records.slice(0, 1).to_pylist()[0]
-        return IntegrityBroken.of(
-            "TGT043",
-            "a change came later than newer ones of its table, and what it means for its row is not known",
-            f"{self.task.table}, window {window.window}",
-            f"{record['op']} with the order key {record['order_key']}",
-            "late changes whose rows have later changes, with all columns, in the change log",
-            f"airflow cdc resync {self.control.replicator} --table {in_shell(self.task.table)}; do not write or touch "
-            "files again that have been read",
-            "nothing of the batch was applied; the change log keeps it",
-        )
+        found = f"{record['op']} with the order key {record['order_key']}"
+        allowed = "late changes whose rows have later changes, with all columns, in the change log"
+        return unknown_meaning(self.task, self.control, window.window, found, allowed)
+
+
+def unknown_meaning(task: TableTask, control: ControlRecord, window: int, found: str, allowed: str) -> IntegrityBroken:
+    return IntegrityBroken.of(
+        "TGT043",
+        "a change came later than newer ones of its table, and what it means for its row is not known",
+        f"{task.table}, window {window}",
+        found,
+        allowed,
+        f"airflow cdc resync {control.replicator} --table {in_shell(task.table)}; do not write or touch files again "
+        "that have been read",
+        "nothing of the batch was applied; the change log keeps it",
+    )

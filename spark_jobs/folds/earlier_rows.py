@@ -59,10 +59,10 @@ class Conversion:
 
 
 def conversions(
-    schemas: Mapping[str, TableSchema], later: TableSchema, renamed: Mapping[str, str]
+    schemas: Mapping[str, TableSchema], later: TableSchema, renamed: Callable[[str], Mapping[str, str]]
 ) -> dict[str, Conversion]:
-    """By the ids of the schemas that need one. ``renamed``: as an operator has decided."""
-    found = ((schema_id, _conversion(earlier, later, renamed)) for schema_id, earlier in schemas.items())
+    """By the ids of the schemas that need one. ``renamed``: what operators have decided, by such an id."""
+    found = ((schema_id, _conversion(earlier, later, renamed(schema_id))) for schema_id, earlier in schemas.items())
     return {schema_id: one for schema_id, one in found if one.names or one.former or one.types}
 
 

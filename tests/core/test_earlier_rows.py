@@ -27,7 +27,7 @@ def read(earlier: TableSchema, later: TableSchema, renamed: dict[str, str], **re
     rows = [{**texts, "schema_id": "earlier"}, {**texts, "schema_id": "later"}]
     names = [*texts, "schema_id"]
     records = pa.table({name: pa.array([row[name] for row in rows], pa.string()) for name in names})
-    by_schema = conversions({"earlier": earlier, "later": later}, later, renamed)
+    by_schema = conversions({"earlier": earlier, "later": later}, later, lambda _: renamed)
     found = converted(converted(records, by_schema), by_schema).to_pylist()
     assert found[1] == rows[1], "a record of the later schema stays as it is"
     return found[0]

@@ -9,6 +9,8 @@ import pytest
 
 from airflow_cdc_provider.core.log.positions import epoch_prefix
 from airflow_cdc_provider.core.table.applied_order import AppliedOrder
+from airflow_cdc_provider.core.table.schema import Column, TableSchema, parse_type
+from spark_jobs.batches.late_schemas import unclear_changes
 from spark_jobs.folds.later_changes import COLUMNS, LaterChanges, late_keys
 
 NEWEST = "9"
@@ -137,3 +139,29 @@ def test_a_copy_without_changes_forgets_none_although_the_log_was_cleaned() -> N
     applied = AppliedOrder(0).after(4999, order(105), 4000)
     assert applied.forgotten(4000) == "" and applied.forgotten(5100) == order(105)
     assert AppliedOrder().after(4999, order(105), 4000).forgotten(4000) == order(105), "a copy of a former version"
+
+
+def schema(*columns: str, key: str = "int32", more: str = "text") -> TableSchema:
+    """``columns`` without ids, beside the key."""
+    named = [Column("id", parse_type(key), nullable=False), *(Column(name, parse_type(more)) for name in columns)]
+    return TableSchema("t", tuple(named), ("id",))
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later", "renamed", "unclear"),
+    [
+        (schema("v"), schema("v", "w"), {}, []),
+        (schema("v", "w"), schema("v"), {}, []),
+        (schema("v"), schema("n"), {"v": "n"}, []),
+        (schema("v"), schema("n", "v"), {"v": "n"}, []),
+        (schema("v", more="int32"), schema("v", more="int64"), {}, []),
+        (schema("v", key="int32"), schema("v", key="int64"), {}, []),
+        (schema("v", "n"), schema("n"), {"v": "n"}, ["v was renamed to n, and it had both"]),
+        (schema("v"), schema("v", more="int32"), {}, ["column v changed from text to int32"]),
+        (schema("v", key="date"), schema("v", key="timestamp"), {}, ["the key got a wider type"]),
+    ],
+)
+def test_the_values_of_late_changes_have_a_certain_place_in_the_table_or_not(
+    earlier: TableSchema, later: TableSchema, renamed: dict[str, str], unclear: list[str]
+) -> None:
+    assert list(unclear_changes(earlier, later, renamed)) == unclear

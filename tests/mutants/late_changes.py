@@ -10,6 +10,7 @@ TOUCHED = f"{FILES}::test_a_touched_file_restores_no_deleted_row"
 EMPTIED = f"{FILES}::test_a_touched_file_with_a_truncate_empties_nothing"
 LATE = f"{FILES}::test_a_late_file_is_applied_as_if_it_had_come_in_time"
 ADDED = f"{FILES}::test_a_touched_file_from_before_a_column_was_added_keeps_its_values"
+RENAMED = f"{FILES}::test_a_late_change_from_before_a_column_was_renamed_keeps_its_values"
 ORDER = "tests/connectors/test_files_order.py"
 FATES = "spark_jobs/folds/later_changes.py"
 BATCHES = "spark_jobs/batches"
@@ -119,5 +120,26 @@ LATE_CHANGES = (
         "after = late.schemas_after if late else control.floor",
         "after = control.floor",
         (ADDED,),
+    ),
+    Mutant(
+        "late changes from before an answered rename lose the value of the renamed column",
+        f"{BATCHES}/late_schemas.py",
+        "control.applied.since or 0)",
+        "control.window)",
+        (RENAMED,),
+    ),
+    Mutant(
+        "a late change of a key with another text is applied beside later changes of its row",
+        f"{BATCHES}/late_schemas.py",
+        "if any(one.changes_keys for",
+        "if all(one.changes_keys for",
+        (PURE,),
+    ),
+    Mutant(
+        "a late value goes to either of two columns",
+        f"{BATCHES}/late_schemas.py",
+        "        if {former, present} <= names:",
+        "        if not names:",
+        (PURE,),
     ),
 )

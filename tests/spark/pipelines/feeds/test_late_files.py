@@ -13,7 +13,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.connectors.decoders.common.message import Message
+from airflow_cdc_provider.control.answers import answer_question, open_questions
 from airflow_cdc_provider.core.spec.definition import Source
+from airflow_cdc_provider.core.spec.schema_policy import OnChange, SchemaPolicy
+from airflow_cdc_provider.core.table.questions import Answer
 from tests.spark.pipelines.feeds.one_table import TABLE, change
 from tests.spark.pipelines.feeds.pipeline import FeedPipeline, definition, line
 
@@ -33,6 +36,10 @@ class Files:
         self.feed = FeedPipeline(
             folder, spark, definition(folder, Source("files", "", options=options), [TABLE], **rules)
         )
+
+    def target(self, **options: Any) -> None:
+        target = replace(self.feed.definition.target, options=options)
+        self.feed.definition = replace(self.feed.definition, target=target)
 
     def write(self, name: str, *changes: Message, late_s: float = 0) -> None:
         (self.events / name).write_text("\n".join(map(line, changes)))
@@ -136,3 +143,21 @@ def test_a_touched_file_that_is_older_than_the_log_stops_the_table(tmp_path: Pat
     files.touch("1")
     assert any("TGT043" in problem for problem in files.feed.run().problems)
     assert files.rows == before
+
+
+def test_a_late_change_from_before_a_column_was_renamed_keeps_its_values(tmp_path: Path, spark: SparkSession) -> None:
+    """The messages have no ids of columns: an operator has said that the column was renamed."""
+    files = Files(tmp_path, spark, schema_changes=SchemaPolicy(rename=OnChange.ASK))
+    files.target(table_features=["columnMapping", "typeWidening"])
+    files.write("1", change(10, "c", 1, "a"), change(20, "c", 2, "b"))
+    files.run()
+    files.write("2", change(30, "u", 2, "B", column="n"))
+    assert files.feed.run().problems
+    replicator = files.feed.replicator()
+    (question,) = open_questions(replicator).values()
+    answer_question(replicator, question, Answer.RENAME, "ada", "")
+    files.feed.run_successfully()
+    files.write("3", change(25, "c", 3, "late"), late_s=99)
+    files.feed.run_successfully()
+    rows = files.feed.copied_rows(TABLE, "id")
+    assert {key: row["n"] for key, row in rows.items()} == {1: "a", 2: "B", 3: "late"}

@@ -1,0 +1,65 @@
+"""The schemas of late changes. They are earlier ones, and never alter the table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from airflow_cdc_provider.core.decisions.operator_decisions import decided_renames
+from airflow_cdc_provider.core.decisions.steps import TableTask
+from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.schema import TableSchema
+from airflow_cdc_provider.core.table.schema_changes import ChangeKind, compare
+from airflow_cdc_provider.staging.change_log import ChangeLog
+from spark_jobs.batches.late_changes import unknown_meaning
+from spark_jobs.batches.schema_evolution import WindowSchemas
+from spark_jobs.folds.earlier_rows import conversions
+from spark_jobs.windows.log_reader import WindowSlice, window_schemas
+
+FOLLOWED = frozenset({ChangeKind.ADD_COLUMN, ChangeKind.DROP_COLUMN, ChangeKind.WIDEN, ChangeKind.RENAME})
+"""Values from before such a change have a place after it."""
+ALLOWED = "earlier schemas from which columns were added, dropped or renamed, or others than the key got wider types"
+
+
+@dataclass(frozen=True)
+class LateSchemas:
+    """``ids``: of schemas that only late changes have. ``renamed``: former → present name of columns without ids, as
+    operators have decided since the copy."""
+
+    ids: frozenset[str] = frozenset()
+    renamed: Mapping[str, str] = field(default_factory=dict)
+
+
+def late_schemas(
+    log: ChangeLog,
+    task: TableTask,
+    control: ControlRecord,
+    windows: Sequence[WindowSlice],
+    in_time: Iterable[WindowSchemas],
+    later: TableSchema,
+) -> LateSchemas:
+    """``in_time``: the schemas of the changes that are not late. ``later``: that of the table after them. Raises
+    IntegrityBroken (TGT043) where the values of a late change have no certain place in it."""
+    known = {schema.schema_id for window in in_time for schema in window.schemas} | {later.schema_id}
+    of_windows = window_schemas(log, windows, later, control.floor)
+    late = [(w.window, schema) for w in of_windows for schema in w.schemas if schema.schema_id not in known]
+    if not late:
+        return LateSchemas()
+    renamed = decided_renames(log.decisions(), task.table, control.applied.since or 0)
+    for window, schema in late:
+        if unclear := list(unclear_changes(schema, later, renamed)):
+            found = f"a change of an earlier schema; since then: {'; '.join(unclear)}"
+            raise unknown_meaning(task, control, window, found, ALLOWED)
+    return LateSchemas(frozenset(schema.schema_id for _, schema in late), renamed)
+
+
+def unclear_changes(earlier: TableSchema, later: TableSchema, renamed: Mapping[str, str]) -> Iterator[str]:
+    """Where a column has the name that another one got by a rename, either may be meant. Where a value of the key has
+    another text now, earlier and later changes of one row have not been compared."""
+    yield from (str(change) for change in compare(earlier, later, renamed) if change.kind not in FOLLOWED)
+    names = {column.name for column in earlier.columns if not column.id}
+    for former, present in renamed.items():
+        if {former, present} <= names:
+            yield f"{former} was renamed to {present}, and it had both"
+    if any(one.changes_keys for one in conversions({"": earlier}, later, lambda _: renamed).values()):
+        yield "the key got a wider type"
