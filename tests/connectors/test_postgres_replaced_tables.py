@@ -133,6 +133,12 @@ CARRIED = {
         "GRANT CREATE ON SCHEMA public TO reader; ALTER TABLE t OWNER TO reader",
         "SELECT relowner::regrole::text || coalesce(relacl::text, '') FROM pg_class WHERE oid = 't'::regclass",
     ),
+    "an owner, and privileges of the login itself": (
+        "GRANT CREATE ON SCHEMA public TO reader; ALTER TABLE t OWNER TO reader;"
+        " GRANT SELECT ON t TO postgres; GRANT UPDATE (team) ON t TO postgres",
+        "SELECT relowner::regrole::text || relacl::text || attacl::text FROM pg_class c, pg_attribute a"
+        " WHERE c.oid = 't'::regclass AND a.attrelid = c.oid AND attname = 'team'",
+    ),
     "a trigger that is always on": (
         "CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';"
         " CREATE TRIGGER seen BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION note();"
@@ -206,6 +212,37 @@ def test_a_new_copy_has_what_the_old_one_has(table: Replaced, kind: str) -> None
     before = table.ask(query)
     table.copy()
     assert table.ask(query) == before is not None
+
+
+OF_SALARY = {
+    "an index": "CREATE INDEX by_salary ON t ((salary + 1)) WHERE salary > 0",
+    "a constraint": "ALTER TABLE t ADD CONSTRAINT paid CHECK (salary > 0)",
+    "a policy": "CREATE POLICY by_salary ON t USING (salary > 0)",
+    "a trigger": "CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';"
+    " CREATE TRIGGER seen BEFORE UPDATE ON t FOR EACH ROW WHEN (NEW.salary > 0) EXECUTE FUNCTION note()",
+    "statistics": "CREATE STATISTICS both_of_t ON team, salary FROM t",
+}
+FOUND = """SELECT (SELECT count(*) FROM pg_index WHERE indrelid = 't'::regclass) +
+ (SELECT count(*) FROM pg_constraint WHERE conrelid = 't'::regclass AND contype = 'c') +
+ (SELECT count(*) FROM pg_policy) + (SELECT count(*) FROM pg_trigger) + (SELECT count(*) FROM pg_statistic_ext)"""
+
+
+@pytest.mark.parametrize("kind", OF_SALARY)
+def test_a_new_copy_with_another_type_and_order_of_columns_has_what_the_old_one_has(table: Replaced, kind: str) -> None:
+    """The server prints the same expression with other casts, and lists of columns in the order of the table."""
+    table.sql(OF_SALARY[kind])
+    before = table.ask(FOUND)
+    decimal = replace(KEYED.column("salary"), type=LogicalType(Kind.DECIMAL, 12, 2))
+    table.copy(replace(KEYED, columns=(KEYED.column("id"), decimal, KEYED.column("team"))))
+    assert table.ask(FOUND) == before
+
+
+@pytest.mark.since(15)
+def test_a_publication_keeps_its_list_of_columns_in_another_order(table: Replaced) -> None:
+    table.sql("CREATE PUBLICATION further FOR TABLE t (id, team, salary)")
+    table.copy(replace(KEYED, columns=(KEYED.column("id"), KEYED.column("salary"), KEYED.column("team"))))
+    found = "SELECT attnames::text FROM pg_publication_tables WHERE pubname = 'further'"
+    assert table.ask(found) == "{id,salary,team}"
 
 
 @pytest.mark.since(15)

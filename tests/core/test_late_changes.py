@@ -161,7 +161,7 @@ def schema(*columns: str, key: str = "int32", more: str = "text") -> TableSchema
         (schema("v", key="date"), schema("v", key="timestamp"), {}, ["the key got a wider type"]),
     ],
 )
-def test_the_values_of_late_changes_have_a_certain_place_in_the_table_or_not(
+def test_whether_the_columns_of_a_late_change_are_clear(
     earlier: TableSchema, later: TableSchema, renamed: dict[str, str], unclear: list[str]
 ) -> None:
     assert list(unclear_changes(earlier, later, renamed)) == unclear

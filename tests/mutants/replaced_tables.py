@@ -34,8 +34,8 @@ REPLACED_TABLES = (
     Mutant(
         "a run does not compare the types of the columns in a database",
         TARGET,
-        "        if not found:\n            return None\n        problem =",
-        "        if found or not found:\n            return None\n        problem =",
+        "        if not found or (not in_transactions and",
+        "        if found or not found or (not in_transactions and",
         (ROUNDS,),
     ),
     Mutant(
@@ -121,5 +121,26 @@ REPLACED_TABLES = (
         "        if exists:\n            self.require_replaceable(cursor, table)\n",
         "",
         MYSQL_TESTS,
+    ),
+    Mutant(
+        "an alteration of MariaDB whose attempt died is taken for somebody's",
+        TARGET,
+        "self.log.highest_fence(control.table) > control.fence",
+        "self.log.highest_fence(control.table) < control.fence",
+        (f"{COLUMNS}::test_an_alteration_whose_attempt_died_before_its_commit_goes_on",),
+    ),
+    Mutant(
+        "an object is looked for by its statement after a change of a type",
+        f"{POSTGRES}/attachments.py",
+        "return self.what if self.is_object else self.statement",
+        "return self.statement",
+        TESTS,
+    ),
+    Mutant(
+        "privileges of the login on a table that it gives to another owner are lost",
+        KINDS,
+        "UNION ALL {ON_TABLE} WHERE {OF_LOGIN}",
+        "UNION ALL {ON_TABLE} WHERE {OF_LOGIN} AND {OF_OTHERS}",
+        TESTS,
     ),
 )

@@ -9,7 +9,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.decisions.steps import Outcome
+from airflow_cdc_provider.core.table.alterations import Alter, Alteration, altered
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.targets.target import AltersTables
 from tests.spark.databases import Database
 from tests.spark.scripted_table import Row, ScriptedTable
 
@@ -96,6 +98,33 @@ def test_a_column_that_was_dropped_in_the_target_stops_its_table(table: Scripted
     assert (result.problem.code, result.problem.found) == ("TGT098", "column price is missing")
     table.copy([ROW])
     assert table.target_state().unfit is None
+
+
+def test_an_alteration_whose_attempt_died_before_its_commit_goes_on(
+    table: ScriptedTable, warehouse: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """MariaDB has executed it, and a column has the name of a former one with another type."""
+    column = SCHEMA.column("big")
+    done = [Alteration(Alter.DROP, SCHEMA.column("v")), Alteration(Alter.RENAME, column, replace(column, name="v"))]
+
+    def alter_table() -> None:
+        current, tables = table.target_state(), table.job_tables()
+        assert current.control is not None and isinstance(tables, AltersTables)
+        tables.alter("t", current, current.control.fenced(schema=altered(SCHEMA, done)), done)
+
+    def die(*_: object) -> None:
+        raise RuntimeError
+
+    monkeypatch.setattr("airflow_cdc_provider.targets.database.target.DatabaseTarget.commit", die)
+    with pytest.raises(RuntimeError):
+        alter_table()
+    monkeypatch.undo()
+    assert table.target_state().unfit is None
+    alter_table()
+    assert table.target_state().unfit is None
+    alter(warehouse, "v", "decimal(10,1)")
+    unfit = table.target_state().unfit
+    assert unfit is not None and "column v is" in unfit.problem.found
 
 
 def test_a_new_column_whose_name_differs_from_a_former_one_in_case_alone_is_stored(

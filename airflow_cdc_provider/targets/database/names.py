@@ -70,8 +70,8 @@ def new_comment(before: str, new: str) -> str:
 
 
 def key_index(target_table: str, identity: str) -> str:
-    """The name of the key of a copy, or of the index in its place."""
-    return f"{target_table[:40]}_{identity[:8]}_key"
+    """The name of the key of a copy, or of the index in its place: below PostgreSQL's limit of 63 bytes."""
+    return f"{target_table.encode()[:40].decode(errors='ignore')}_{identity[:8]}_key"
 
 
 def is_shared(text: str) -> bool:

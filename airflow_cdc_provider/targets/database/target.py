@@ -108,11 +108,11 @@ class DatabaseTarget(UnversionedTarget):
         type was given to a column, values would be rounded."""
         if found := self.server.other_collations(cursor, target_table):
             return Unfit(errors.other_collation(self.locate(target_table), found), copy_helps=True)
-        schema = state.control.schema if state.control else None
-        # An attempt that died can have renamed or dropped columns that its record still names.
-        found = self.other_columns(cursor, target_table, schema, self.server.alters_in_transactions) if schema else []
-        if not found:
-            return None
+        control, in_transactions = state.control, self.server.alters_in_transactions
+        schema = control.schema if control else None
+        found = self.other_columns(cursor, target_table, schema, in_transactions) if schema else []
+        if not found or (not in_transactions and control and self.log.highest_fence(control.table) > control.fence):
+            return None  # an attempt that died can have altered columns: the next one goes on
         problem = errors.other_columns(self.locate(target_table), found, state.shared)
         return Unfit(problem, copy_helps=not state.shared)
 

@@ -47,7 +47,8 @@ SELECT pg_describe_object(f.class, f.object, f.number), ARRAY(
   SELECT a.attname::text FROM pg_attribute a WHERE a.attrelid = t.oid AND a.attnum > 0 AND (
     f.class = 'pg_class'::regclass AND f.object = t.oid AND f.number = a.attnum OR EXISTS (
       SELECT FROM pg_depend d WHERE (d.classid, d.objid, d.refclassid, d.refobjid, d.refobjsubid, d.deptype)
-                                  = (f.class, f.object, 'pg_class'::regclass, t.oid, a.attnum, 'a')))), f.statement
+                                  = (f.class, f.object, 'pg_class'::regclass, t.oid, a.attnum, 'a')))), f.statement,
+  f.kind = 0
 FROM t CROSS JOIN found f ORDER BY f.kind, f.place, f.object, f.number, f.statement
 """
 """Columns: those without which the server itself drops the object."""
@@ -86,11 +87,18 @@ SELECT a.attname::text FROM pg_attribute a WHERE a.attrelid = %s::regclass AND a
 
 @dataclass(frozen=True)
 class Attachment:
-    """``columns``: it ends with any of them. ``statement`` creates it."""
+    """``columns``: it ends with any of them. ``statement`` creates it. ``is_object``: not only a property of another
+    object."""
 
     what: str
     columns: frozenset[str]
     statement: str
+    is_object: bool
+
+    @property
+    def identity(self) -> str:
+        """The same in each copy. The statement of an object depends on the types and the order of the columns."""
+        return self.what if self.is_object else self.statement
 
 
 def stays_behind(cursor: Any, table: str, own_index: str) -> list[str]:
@@ -102,7 +110,8 @@ def stays_behind(cursor: Any, table: str, own_index: str) -> list[str]:
 def attached(cursor: Any, table: str, own_index: str) -> list[Attachment]:
     """What a new copy of a table has to get, in the order in which it can."""
     cursor.execute(ATTACHED, {"table": table, "own_index": own_index})
-    return [Attachment(what, frozenset(columns), statement) for what, columns, statement in cursor.fetchall()]
+    found = cursor.fetchall()
+    return [Attachment(what, frozenset(columns), statement, is_object) for what, columns, statement, is_object in found]
 
 
 def attach(cursor: Any, table: str, own_index: str, before: Sequence[Attachment], where: str) -> None:
@@ -120,6 +129,6 @@ def attach(cursor: Any, table: str, own_index: str, before: Sequence[Attachment]
             cursor.execute(one.statement)
         except refusals as error:
             raise errors.not_carried_over(where, f"{one.what}: {error.diag.message_primary}") from error
-    present = {one.statement for one in attached(cursor, table, own_index)}
-    if missing := [one for one in due if one.statement not in present]:
+    present = {one.identity for one in attached(cursor, table, own_index)}
+    if missing := [one for one in due if one.identity not in present]:
         raise errors.not_carried_over(where, ", ".join(f"{one.what} ({one.statement})" for one in missing))

@@ -79,11 +79,17 @@ CROSS JOIN LATERAL pg_identify_object(s.classoid, s.objoid, s.objsubid) i""",
 
 GRANTEE = "CASE g.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(g.grantee)) END"
 GRANT = f"{GRANTEE}, CASE WHEN g.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END"
+OF_LOGIN = "g.grantee <> t.relowner AND pg_get_userbyid(g.grantee) = current_user"
+OF_OTHERS = "g.grantee <> t.relowner AND pg_get_userbyid(g.grantee) <> current_user"
+ON_COLUMN = f"""
+SELECT a.attnum, format('GRANT %s (%I) ON TABLE %s TO %s%s', g.privilege_type, a.attname, t.named, {GRANT})
+FROM t JOIN pg_attribute a ON a.attrelid = t.oid CROSS JOIN aclexplode(a.attacl) g"""
+ON_TABLE = f"""
+SELECT 0, format('GRANT %s ON TABLE %s TO %s%s', g.privilege_type, t.named, {GRANT})
+FROM t CROSS JOIN aclexplode(t.relacl) g"""
 
 COLUMN_PROPERTIES: Mapping[str, str] = {
-    "attacl": f"""
-SELECT a.attnum, format('GRANT %s (%I) ON TABLE %s TO %s%s', g.privilege_type, a.attname, t.named, {GRANT})
-FROM t JOIN pg_attribute a ON a.attrelid = t.oid CROSS JOIN aclexplode(a.attacl) g WHERE g.grantee <> t.relowner""",
+    "attacl": f"{ON_COLUMN} WHERE {OF_OTHERS}",
     "attoptions": """
 SELECT a.attnum,
        format('ALTER TABLE %s ALTER COLUMN %I SET (%s)', t.named, a.attname, array_to_string(a.attoptions, ', '))
@@ -103,9 +109,7 @@ FROM t JOIN pg_attribute a ON a.attrelid = t.oid WHERE a.attnum > 0 AND a.attcom
 }
 
 TABLE_PROPERTIES: Mapping[str, str] = {
-    "relacl": f"""
-SELECT 0, format('GRANT %s ON TABLE %s TO %s%s', g.privilege_type, t.named, {GRANT})
-FROM t CROSS JOIN aclexplode(t.relacl) g WHERE g.grantee <> t.relowner""",
+    "relacl": f"{ON_TABLE} WHERE {OF_OTHERS}",
     "reloptions": """
 SELECT 0, format('ALTER TABLE %s SET (%s)', t.named, string_agg(format('%s%s = %L', o.prefix,
        split_part(o.option, '=', 1), substr(o.option, strpos(o.option, '=') + 1)), ', ' ORDER BY o.prefix, o.option))
@@ -125,11 +129,13 @@ WHERE t.relreplident IN ('f', 'n') OR x.relname IS NOT NULL AND NOT i.indisprima
 SELECT 0, format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY', t.named) FROM t WHERE t.relrowsecurity""",
     "relforcerowsecurity": """
 SELECT 0, format('ALTER TABLE %s FORCE ROW LEVEL SECURITY', t.named) FROM t WHERE t.relforcerowsecurity""",
-    "relowner": """
+    "relowner": f"""
 SELECT 0, format('ALTER TABLE %s OWNER TO %I', t.named, pg_get_userbyid(t.relowner))
-FROM t WHERE pg_get_userbyid(t.relowner) <> current_user""",
+FROM t WHERE pg_get_userbyid(t.relowner) <> current_user
+UNION ALL {ON_TABLE} WHERE {OF_LOGIN} UNION ALL {ON_COLUMN} WHERE {OF_LOGIN}""",
 }
-"""The owner comes last: as another owner's, the table can be beyond our reach."""
+"""The owner comes last: as another owner's, the table can be beyond our reach. With the owner, the privileges of the
+login on what was its own change their meaning, so they come after it."""
 
 INDEX_PROPERTIES: Mapping[str, str] = {
     "indisclustered": """
