@@ -129,6 +129,27 @@ def _columns(replicator: Replicator, question: Question, answer: Answer) -> dict
     return {}
 
 
+def answered_questions(
+    replicator: Replicator, states: Mapping[str, TargetState]
+) -> dict[str, tuple[Question, OperatorDecision]]:
+    """Tables whose question has an answer that is not carried out yet."""
+    owner = replicator.state.owner()
+    waiting = {
+        table: question
+        for table, current in states.items()
+        if (control := current.control)
+        and (control.replicator, control.owner) == (replicator.name, owner)
+        and (question := question_of(control))
+    }
+    decisions = replicator.log.decisions() if waiting else []
+    answers = {table: (question, answer_to(decisions, question.id)) for table, question in waiting.items()}
+    return {
+        table: (question, answer)
+        for table, (question, answer) in answers.items()
+        if answer is not None and answer.answer is not Answer.LEAVE
+    }
+
+
 def carry_out_answers(
     replicator: Replicator,
     targets: Mapping[str, str],
@@ -138,28 +159,15 @@ def carry_out_answers(
 ) -> bool:
     """Carry out the answers to the questions of these tables. Returns whether a table may have been fenced, so that
     ``states`` is stale. A table with a newer commit, or in a target that cannot be read, waits for the next run."""
-    owner = replicator.state.owner()
-    waiting = [
-        (table, question)
-        for table, current in states.items()
-        if (control := current.control)
-        and (control.replicator, control.owner) == (replicator.name, owner)
-        and (question := question_of(control))
-    ]
-    decisions = replicator.log.decisions() if waiting else []
-    fenced = False
-    for table, question in waiting:
-        decision = answer_to(decisions, question.id)
-        if decision is None or decision.answer is Answer.LEAVE:
-            continue
-        fenced = True
+    answered = answered_questions(replicator, states)
+    for table, (question, decision) in answered.items():
         try:
             _carry_out(replicator, table, targets[table], states[table], question, decision, run_id)
         except (Fenced, *UNREADABLE) as error:
             log_info(f"{table}: {error}")
             continue
         log_info(f"{table}: {decision.answer}, as {decision.decided_by} decided at {decision.decided_at}")
-    return fenced
+    return bool(answered)
 
 
 def _carry_out(

@@ -10,7 +10,7 @@ from airflow_cdc_provider.control.results import Results
 from airflow_cdc_provider.core.decisions.commands import CARRIED_OUT, RECORD_COMMANDS, Command, CommandKind
 from airflow_cdc_provider.core.decisions.left_tables import LEFT, left_note
 from airflow_cdc_provider.core.decisions.operator_decisions import decisions_by_record
-from airflow_cdc_provider.core.decisions.pending_resyncs import has_carried_out
+from airflow_cdc_provider.core.decisions.pending_resyncs import AFTER_COPY, has_carried_out
 from airflow_cdc_provider.core.decisions.run_decision import RunDecision
 from airflow_cdc_provider.core.decisions.run_plan import RunPlan
 from airflow_cdc_provider.core.decisions.steps import Outcome, TableResult
@@ -53,8 +53,7 @@ def _complete_resync(replicator: Replicator, command: Command, started: bool, na
 
 
 def _is_copied(row: TableRow, command: Command) -> bool:
-    ended = row.state in (TableState.REPLICATING, TableState.PAUSED, TableState.BLOCKED)
-    return ended and row.control is not None and has_carried_out(row.control, command.id)
+    return row.state in AFTER_COPY and row.control is not None and has_carried_out(row.control, command.id)
 
 
 def _complete_record_command(replicator: Replicator, command: Command, named: Sequence[TableRow]) -> None:

@@ -24,7 +24,7 @@ from airflow_cdc_provider.control.immediate_commands import approve_deletes, car
 from airflow_cdc_provider.control.observe import Observation, RunContext, observe
 from airflow_cdc_provider.control.replicator import LogInfo, Replicator
 from airflow_cdc_provider.control.replicator_changes import register
-from airflow_cdc_provider.control.rewind import finish_rewind
+from airflow_cdc_provider.control.rewind import finish_rewind, rewinding_tables
 from airflow_cdc_provider.control.table_rows import opening_rows
 from airflow_cdc_provider.core.decisions.commands import CommandKind
 from airflow_cdc_provider.core.decisions.facts import Facts
@@ -99,13 +99,7 @@ def _finish_rewinds(
     replicator: Replicator, run_id: str, targets: dict[str, str], observation: Observation, log_info: LogInfo
 ) -> bool:
     """Finish the rewinds that an earlier process began. Returns whether there was any."""
-    rewinding = [
-        table
-        for table, current in observation.states.items()
-        if current.control is not None
-        and current.control.state.name is TableState.REWINDING
-        and current.control.owner == observation.facts.owner
-    ]
+    rewinding = rewinding_tables(observation.states, observation.facts.owner)
     for table in rewinding:
         with contextlib.suppress(Fenced):  # another process finishes it
             try:

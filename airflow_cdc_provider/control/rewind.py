@@ -7,6 +7,7 @@ restore of the data; a fence with the cursor of that version. After a crash, the
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from airflow_cdc_provider.control.fences import commit_fence
@@ -98,3 +99,13 @@ def _commit_rewinding(
         TableState.REWINDING, utc_now(), reason, remedy, command.requested_by, command.id, version=past.version
     )
     commit_fence(replicator, status.table, status.target, current, actor, state)
+
+
+def rewinding_tables(states: Mapping[str, TargetState], owner: str) -> list[str]:
+    """Those whose rewind an earlier process began."""
+    controls = ((table, current.control) for table, current in states.items())
+    return [
+        table
+        for table, control in controls
+        if control and control.state.name is TableState.REWINDING and control.owner == owner
+    ]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +14,21 @@ import pytest
 from airflow.sdk.exceptions import AirflowFailException, TaskDeferred
 from airflow.triggers.base import TriggerEvent
 
+from airflow_cdc_provider.control.answers import answer_question
 from airflow_cdc_provider.core.decisions.commands import CommandKind
 from airflow_cdc_provider.core.log.change_log import manifest_path
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.spec.definition import Definition
+from airflow_cdc_provider.core.table.questions import Answer
+from airflow_cdc_provider.core.table.states import State, TableState
+from airflow_cdc_provider.core.times import utc_now
 from airflow_cdc_provider.factory import definition_of
 from airflow_cdc_provider.operators import replicator_task
 from airflow_cdc_provider.operators.failures import TaskFailed
 from airflow_cdc_provider.sensors.changes import ChangesAvailableSensor
 from airflow_cdc_provider.triggers.changes import ChangesTrigger
 from tests.provider.run_harness import RunHarness
+from tests.provider.waiting_table import QUESTION, ask
 
 SHOP = Path(__file__).parents[2] / "dags" / "replicators" / "shop.yaml"
 
@@ -59,10 +66,33 @@ def request_resync(harness: RunHarness) -> None:
     harness.state.request("shop", CommandKind.RESYNC, ["public.a"], {}, "key", "operator")
 
 
+def read_again(harness: RunHarness) -> None:
+    """The tables of the target; for some time a run relies on what it has read."""
+    rows = harness.state.tables("shop").values()
+    harness.state.change_tables("shop", lambda _: [replace(row, seen_at="2026-01-01") for row in rows])
+
+
+def answer(harness: RunHarness, *, given: bool) -> None:
+    ask(harness)
+    read_again(harness)
+    if given:
+        answer_question(harness.replicator, QUESTION, Answer.RESYNC, "ada", "")
+
+
+def begin_rewind(harness: RunHarness) -> None:
+    control = harness.control("public.a")
+    state = State(TableState.REWINDING, utc_now(), "back to window 1", version=0)
+    harness.commit("public_a", control.fenced(state))
+    read_again(harness)
+
+
 @pytest.mark.parametrize(
     ("happens", "expected"),
     [
         pytest.param(request_resync, True, id="a request"),
+        pytest.param(partial(answer, given=True), True, id="an answer about a table without changes"),
+        pytest.param(partial(answer, given=False), False, id="a question"),
+        pytest.param(begin_rewind, True, id="a rewind whose process died"),
         pytest.param(lambda harness: harness.source.write(end=500), True, id="nothing but changes of others"),
         pytest.param(lambda harness: harness.source.write(slot=None), False, id="a stream that is lost"),
     ],

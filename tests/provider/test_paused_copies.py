@@ -92,9 +92,10 @@ def test_a_copy_that_a_resync_has_made_is_not_made_again_while_the_command_waits
 def test_a_resync_ends_with_the_next_run_if_the_run_that_carried_it_out_has_died(harness: RunHarness) -> None:
     resync = harness.request(RESYNC)
     harness.open("r2")
-    harness.reconcile("r2")
+    assert harness.reconcile("r2") and dry_run(harness.replicator).has_work
     harness.request(PAUSE, "public.a")
     assert harness.run("r3").problems == ()
+    assert not dry_run(harness.replicator).has_work
     assert ended(harness, resync).outcome == "copied again: public.a, public.b"
     assert harness.control("public.a").state.name is TableState.PAUSED
 
