@@ -72,12 +72,9 @@ def _selected(decision: RunDecision, rows: Mapping[str, TableRow]) -> dict[str, 
     """Those of the run, and copies that it could not take: the source does not list their table, or the YAML has an
     error in it."""
     tables = {task.table for task in decision.plan.tables}
-    waited_for = {problem.where for problem in decision.unselected}
-    left_out = (
-        table
-        for table, row in rows.items()
-        if row.state not in WITHOUT_COPY and not waited_for.isdisjoint((table, source_table(table)))
-    )
+    left_out = {
+        table for table, row in rows.items() if row.state not in WITHOUT_COPY and decision.why_unselected(table)
+    }
     return {table: rows[table] for table in sorted({*tables, *left_out}) if table in rows}
 
 

@@ -34,7 +34,7 @@ def complete_commands(
         elif command.kind is CommandKind.VERIFY and (started or ended):
             _complete_verify(replicator, command, decision.plan, named, results)
         elif command.kind in RECORD_COMMANDS and (started or (ended and not named)):
-            _complete_record_command(replicator, command, named)
+            _complete_record_command(replicator, command, decision.plan, named)
 
 
 def _complete_resync(replicator: Replicator, command: Command, started: bool, named: Sequence[TableRow]) -> None:
@@ -56,9 +56,12 @@ def _is_copied(row: TableRow, command: Command) -> bool:
     return row.state in AFTER_COPY and row.control is not None and has_carried_out(row.control, command.id)
 
 
-def _complete_record_command(replicator: Replicator, command: Command, named: Sequence[TableRow]) -> None:
-    """The command stays open for tables that do not take changes or have failed; for the others it has ended."""
-    ready = [row for row in named if row.state is TableState.REPLICATING and row.control is not None]
+def _complete_record_command(
+    replicator: Replicator, command: Command, plan: RunPlan, named: Sequence[TableRow]
+) -> None:
+    """The command stays open for tables that this run did not serve; for the others it has ended."""
+    of_run = [row for row in named if row.table in plan.stream and row.control is not None]
+    ready = [row for row in of_run if row.state is TableState.REPLICATING]
     record_ids: list[str] = command.arguments["records"]
     log = replicator.log
     waiting = {record.id: record.reason for row in ready for record in log.quarantined_records(row.carry)}

@@ -73,12 +73,11 @@ def _unlisted_rows(
     decision: RunDecision, listed: Collection[str], before: Mapping[str, TableRow]
 ) -> Iterable[TableRow]:
     """Tables that the source no longer lists, or the YAML no longer selects."""
-    problems = {problem.where: problem for problem in decision.unselected}
     gone = {one.table: one for one in decision.gone}
     for table, row in before.items():
         if table in listed or row.state is TableState.DROPPED:
             continue
-        if problem := problems.get(table):
+        if problem := decision.why_unselected(table):
             if problem.code == GONE:
                 yield blocked_row(row, problem, decision.at)
             continue

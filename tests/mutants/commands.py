@@ -6,6 +6,7 @@ from tests.mutants.mutant import Mutant
 
 DECISIONS, CONTROL = "airflow_cdc_provider/core/decisions", "airflow_cdc_provider/control"
 PAUSED, RESYNCS = "tests/provider/test_paused_copies.py", "tests/core/test_pending_resyncs.py"
+TARGETS, SENSOR = "tests/provider/test_target_commands.py", "tests/provider/test_changes_sensor.py"
 LEFT, QUARANTINE = "tests/provider/test_left_tables.py", "tests/provider/test_quarantine.py"
 IGNORED = "tests/provider/test_ignored_until_copied.py"
 
@@ -62,8 +63,8 @@ COMMANDS = (
     Mutant(
         "a resync ends while one of its copies is being made",
         f"{CONTROL}/complete_commands.py",
-        "ended = row.state in (TableState.REPLICATING, TableState.PAUSED, TableState.BLOCKED)\n    return ended and",
-        "return row.state is TableState.REPLICATING or",
+        "return row.state in AFTER_COPY and row",
+        "return row.state is TableState.REPLICATING or row",
         (PAUSED,),
     ),
     Mutant(
@@ -90,8 +91,8 @@ COMMANDS = (
     Mutant(
         "a command ends for a table that the source does not list now",
         f"{DECISIONS}/left_tables.py",
-        "waited_for.isdisjoint((table, source_table(table)))",
-        "waited_for is not None",
+        "if decision.why_unselected(table) is None)",
+        "if decision.why_unselected(table) != table)",
         (LEFT,),
     ),
     Mutant(
@@ -107,6 +108,48 @@ COMMANDS = (
         "if control and has_carried_out(control, command.id)}",
         "if control and not control}",
         (LEFT,),
+    ),
+    Mutant(
+        "an error in the YAML drops the copies of a table that are not the first ones",
+        f"{DECISIONS}/run_decision.py",
+        "source_table(problem.where) == source_table(copy)",
+        "problem.where == copy",
+        (TARGETS,),
+    ),
+    Mutant(
+        "patterns that match too many tables drop all copies",
+        f"{DECISIONS}/run_decision.py",
+        "if problem.where in (copy, self.replicator))",
+        "if problem.where in (copy,))",
+        (TARGETS,),
+    ),
+    Mutant(
+        "a decision about records ends for a copy that the run did not serve",
+        f"{CONTROL}/complete_commands.py",
+        "if row.table in plan.stream and row.control",
+        "if row.control",
+        (QUARANTINE,),
+    ),
+    Mutant(
+        "no run starts for an answer",
+        f"{CONTROL}/dry_run.py",
+        "answered_questions(replicator, states) or paused",
+        "paused",
+        (SENSOR,),
+    ),
+    Mutant(
+        "no run starts to finish a rewind",
+        f"{CONTROL}/dry_run.py",
+        "bool(rewinding or answered",
+        "bool(answered",
+        (SENSOR,),
+    ),
+    Mutant(
+        "no run starts to finish a resync that has made its copies",
+        f"{CONTROL}/dry_run.py",
+        "left_tables(one, decision) or is_carried_out(one, copies)",
+        "left_tables(one, decision)",
+        (PAUSED,),
     ),
     Mutant(
         "records of a table that left are called replayed",

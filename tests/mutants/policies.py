@@ -81,8 +81,8 @@ POLICIES = (
     Mutant(
         "`leave` is carried out",
         "airflow_cdc_provider/control/answers.py",
-        "if decision is None or decision.answer is Answer.LEAVE:",
-        "if decision is None:",
+        "if answer is not None and answer.answer is not Answer.LEAVE",
+        "if answer is not None",
         (f"{QUESTIONS}::test_an_answer_counts_once_and_only_while_its_question_is_open",),
     ),
     Mutant(

@@ -9,6 +9,7 @@ import pytest
 
 from airflow_cdc_provider.control.dry_run import dry_run
 from airflow_cdc_provider.control.quarantine_commands import decide_records
+from airflow_cdc_provider.control.submit_commands import submit_command
 from airflow_cdc_provider.core.decisions.commands import CommandKind, CommandStatus
 from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind, new_decision
 from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind, TableResult
@@ -226,3 +227,17 @@ def test_a_decision_that_waits_for_a_copy_is_carried_out_for_the_same_records_ag
     again = decide_records(harness.replicator, CommandKind.REPLAY, ["one"], [], {}, "", "ann", "")
     assert again.command is not None and again.command.tables == tables
     assert again.command.id != first.id, "the first one has ended for public.a"
+
+
+def test_a_decision_waits_for_a_copy_that_was_resumed_during_the_run(quarantined: RunHarness) -> None:
+    harness = quarantined
+    harness.commit("public_b", harness.control("public.b").fenced(carry=carry(harness, "one")))
+    replay = harness.request(CommandKind.REPLAY, TABLE, "public.b", records=["one"])
+    submit_command(harness.replicator, CommandKind.PAUSE, ["public.b"], {}, "", "ann")
+    assert harness.open("r2").plan.stream == (TABLE,)
+    submit_command(harness.replicator, CommandKind.RESUME, ["public.b"], {}, "", "ann")
+    staged_and_merged(harness, "r2")
+    assert harness.close("r2").problems == ()
+    now = harness.state.command(replay.id)
+    assert now is not None and not now.finished and now.ended.keys() == {TABLE}
+    assert harness.open("r3").plan.commands == (replay.id,)

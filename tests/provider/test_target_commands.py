@@ -14,7 +14,7 @@ from airflow_cdc_provider.control.drop_gone_copies import drop_gone_copies
 from airflow_cdc_provider.core.decisions.commands import CommandKind
 from airflow_cdc_provider.core.decisions.listed_tables import GoneTable
 from airflow_cdc_provider.core.errors import Problem
-from airflow_cdc_provider.core.spec.definition import Target
+from airflow_cdc_provider.core.spec.definition import TableRule, Target
 from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable
 from airflow_cdc_provider.core.spec.verification import Verify
 from airflow_cdc_provider.core.table.states import TableState
@@ -225,3 +225,33 @@ def test_a_command_about_a_target_that_left_the_yaml_ends(shop: RunHarness) -> N
     ]
     shop.definition = both
     assert shop.open(f"r{next(RUNS)}").plan.reconcile == ()
+
+
+@pytest.mark.parametrize("targets", [{"": "lake", "wh": "wh"}, {"wh": "wh"}])
+def test_an_error_of_a_table_in_the_yaml_leaves_all_its_copies_as_they_are(
+    harness: RunHarness, monkeypatch: pytest.MonkeyPatch, targets: dict[str, str]
+) -> None:
+    monkeypatch.setenv(CONNECTION, '{"conn_type": "generic"}')
+    shop = in_targets(harness, targets)
+    assert shop.run(f"r{next(RUNS)}").problems == ()
+    before, request = states(shop), shop.request(CommandKind.RESYNC)
+    right = shop.definition
+    shop.definition = replace(right, tables=(TableRule("public.a", key=("nothing",)), TableRule("public.b")))
+    assert [one.code for one in shop.run(f"r{next(RUNS)}").problems] == ["DEF042"]
+    assert states(shop) == before
+    command = shop.state.command(request.id)
+    assert command is not None and not command.finished and command.ended == {}
+    shop.definition = right
+    assert shop.run(f"r{next(RUNS)}").problems == ()
+    command = shop.state.command(request.id)
+    assert command is not None and command.outcome == f"copied again: {', '.join(sorted(before))}"
+
+
+def test_patterns_that_match_too_many_tables_leave_all_copies_as_they_are(
+    shop: RunHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert shop.run(f"r{next(RUNS)}").problems == ()
+    before = states(shop)
+    monkeypatch.setattr("airflow_cdc_provider.core.spec.selection.MAX_TABLES", 1)
+    assert [one.code for one in shop.run(f"r{next(RUNS)}").problems] == ["DEF024"]
+    assert states(shop) == before

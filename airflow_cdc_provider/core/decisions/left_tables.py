@@ -12,7 +12,6 @@ from airflow_cdc_provider.core.decisions.commands import Command
 from airflow_cdc_provider.core.decisions.listed_tables import rule_that_selects
 from airflow_cdc_provider.core.decisions.run_decision import RunDecision
 from airflow_cdc_provider.core.spec.definition import Definition
-from airflow_cdc_provider.core.table.copies import source_table
 
 UNSELECTED = "the YAML no longer selects"
 UNLISTED = "the source no longer lists"
@@ -26,14 +25,8 @@ def left_tables(command: Command, decision: RunDecision, known: Iterable[str] = 
     if decision.stop or command.id not in decision.pending:
         return ()
     selected = {task.table for task in decision.plan.tables} | {new.table for new in decision.new}
-    waited_for = {problem.where for problem in decision.unselected}
-    if decision.replicator in waited_for:
-        return ()
-    return tuple(
-        table
-        for table in command.tables or known
-        if command.names(table) and table not in selected and waited_for.isdisjoint((table, source_table(table)))
-    )
+    named = [table for table in command.tables or known if command.names(table) and table not in selected]
+    return tuple(table for table in named if decision.why_unselected(table) is None)
 
 
 def why_left(definition: Definition, table: str) -> str:

@@ -9,7 +9,7 @@ from airflow_cdc_provider.core.decisions.backfills import plan_backfill
 from airflow_cdc_provider.core.decisions.commands import RECORD_COMMANDS
 from airflow_cdc_provider.core.decisions.comparisons import Comparisons, decide_comparisons
 from airflow_cdc_provider.core.decisions.facts import Facts, TableFacts
-from airflow_cdc_provider.core.decisions.listed_tables import GoneTable, NewTable
+from airflow_cdc_provider.core.decisions.listed_tables import GONE, GoneTable, NewTable
 from airflow_cdc_provider.core.decisions.pending_resyncs import open_resyncs
 from airflow_cdc_provider.core.decisions.run_plan import Mode, RunPlan
 from airflow_cdc_provider.core.decisions.steps import TableTask
@@ -22,6 +22,7 @@ from airflow_cdc_provider.core.decisions.table_decisions import (
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.log.change_log import EXPIRED, Hole
 from airflow_cdc_provider.core.log.positions import Position
+from airflow_cdc_provider.core.table.copies import source_table
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.core.table.schema_changes import ChangeKind, column_changes
 from airflow_cdc_provider.core.table.states import HOLDS_ACKNOWLEDGEMENT, TableState
@@ -70,6 +71,17 @@ class RunDecision:
     def needs_stream_lane(self) -> bool:
         seals = self.idle is not None or self.reopen or bool(self.holes)
         return seals or any(task in self.follow for task in (EXTRACT, STAGE, VERIFY))
+
+    def why_unselected(self, copy: str) -> Problem | None:
+        """Why the run could not select a copy that the YAML may select: a problem of its own, of its source table or of
+        the whole replicator. None if it left the YAML, or was selected."""
+        own = (problem for problem in self.unselected if problem.where in (copy, self.replicator))
+        of_table = (
+            problem
+            for problem in self.unselected
+            if problem.code != GONE and source_table(problem.where) == source_table(copy)
+        )
+        return next(own, None) or next(of_table, None)
 
 
 def decide(facts: Facts) -> RunDecision:
