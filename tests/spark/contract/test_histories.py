@@ -168,6 +168,25 @@ def test_later_changes_of_a_row_wait_for_its_bad_record_until_an_operator_decide
         ]
 
 
+def test_a_row_that_moves_while_its_bad_record_waits_waits_under_its_new_key_too(
+    kit: TargetKit, tmp_path: Path
+) -> None:
+    """A later complete change of the new key does not release it: the version before it would be lost."""
+    table = HistoryTable(kit, tmp_path, History.SCD2)
+    changes = table.changes
+    table.rule = replace(table.rule, on_bad_record=OnBadRecord.QUARANTINE)
+    table.copy([changes.row(1, "a", "w")])
+    (bad,) = (unreadable(one, "v") for one in table.timed([changes.update(1, "?", "w")]))
+    table.change(bad, changes.move(1, 2, "c"), changes.update(2, "d", "W"))
+    assert table.rows() == [(1, "a", "w")]
+    decide(table, bad, DecisionKind.REPLAY, v="b")
+    job, staged = table.staged()
+    assert staged.outcome is Outcome.DONE and table.merged(job).outcome is Outcome.DONE
+    assert table.versions() == every_second(
+        *((1, "a", "w", 0, 1), (1, "b", "w", 1, 2), (2, "c", "w", 3, 4), (2, "d", "W", 4, None))
+    )
+
+
 @pytest.mark.parametrize("history", [History.SCD2, pytest.param(History.LOG, marks=pytest.mark.nightly)])
 def test_a_new_column_with_the_name_of_a_former_one_stops_before_old_values_are_lost(
     kit: TargetKit, tmp_path: Path, history: History
