@@ -85,12 +85,13 @@ class LateChanges:
     def _later_changes(self, before: int, first: str, keys: pa.Array) -> LaterChanges:
         """Those that the copy has applied from windows ``before``, from the order key ``first`` on."""
         later, rule = LaterChanges(), self.task.rule
+        bad = pa.array([one.record.order_key for one in self.log.bad_records(self.task.table)], pa.string())
         start = max(self.control.applied.before(first), self.log.oldest() - 1)
         for window in windows_between(self.log, self.task.source_table, start, before - 1):
             ignores_truncates = rule.ignores_truncates or self._is_ignored(window)
             for records in self._read(window, COLUMNS):
                 late = records.filter(pc.greater_equal(records["order_key"], first))
-                later.add(late, keys, rule.ignores_deletes, ignores_truncates)
+                later.add(late, keys, bad, rule.ignores_deletes, ignores_truncates)
         return later
 
     def _is_ignored(self, window: WindowSlice) -> bool:

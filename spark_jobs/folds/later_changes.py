@@ -4,7 +4,7 @@
 |---|---|
 | the same change | is a repetition |
 | a later delete, truncate, or change with all columns | is superseded |
-| a later change without all columns | cannot be applied: the values of the others may be its own |
+| a later change without all columns, or one of the quarantine | cannot be applied: values of the row may be its own |
 | no later change | is applied |
 """
 
@@ -39,8 +39,11 @@ class LaterChanges:
     partial: dict[str, str] = field(default_factory=dict)
     truncates: set[str] = field(default_factory=set)
 
-    def add(self, records: pa.Table, keys: pa.Array, ignore_deletes: bool, ignore_truncates: bool) -> None:
-        """``records``: applied ones. ``keys``: those of late changes; others do not matter."""
+    def add(
+        self, records: pa.Table, keys: pa.Array, bad: pa.Array, ignore_deletes: bool, ignore_truncates: bool
+    ) -> None:
+        """``records``: applied ones. ``keys``: those of late changes; others do not matter. ``bad``: the order keys of
+        records that are or were in quarantine."""
         if not ignore_truncates:
             self.truncates.update(records["order_key"].filter(pc.equal(records["op"], TRUNCATE)).to_pylist())
         rows = _with_keys(records)
@@ -48,6 +51,8 @@ class LaterChanges:
         gone = pc.equal(rows["op"], DELETE)
         complete = pc.and_(pc.is_in(rows["op"], IMAGES), pc.or_(rows["after_complete"], pc.equal(rows["op"], REPLACE)))
         whole = complete if ignore_deletes else pc.or_(complete, gone)
+        is_bad = pc.is_in(rows["order_key"], bad)
+        whole, gone = pc.and_not(whole, is_bad), pc.and_not(gone, is_bad)
         pairs = list(zip(rows["k"].to_pylist(), rows["order_key"].to_pylist(), strict=True))
         self.applied.update(pairs)
         for (key, order), is_whole, is_gone in zip(pairs, whole.to_pylist(), gone.to_pylist(), strict=True):

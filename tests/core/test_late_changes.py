@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 import pytest
@@ -28,10 +28,10 @@ def records(changes: Iterable[Change]) -> pa.Table:
     return pa.Table.from_pylist(rows, pa.schema([(name, types.get(name, pa.string())) for name in COLUMNS]))
 
 
-def fate(late: Change, *applied: Change, forgotten: str = "", ignore: bool = False) -> str:
-    """Of a late change; empty if it is applied."""
+def fate(late: Change, *applied: Change, forgotten: str = "", ignore: bool = False, bad: Sequence[str] = ()) -> str:
+    """Of a late change; empty if it is applied. ``bad``: the order keys of applied changes that are in quarantine."""
     later, arrived = LaterChanges(), records([late])
-    later.add(records(applied), late_keys(arrived, NEWEST), ignore, ignore)
+    later.add(records(applied), late_keys(arrived, NEWEST), pa.array(bad, pa.string()), ignore, ignore)
     found = later.fates(arrived, NEWEST, forgotten)
     return "".join(name for name in ("repeated", "superseded", "unknown") if getattr(found, name)[0])
 
@@ -63,6 +63,14 @@ def test_a_late_change_depends_on_the_later_changes_of_its_row(applied: tuple[Ch
 def test_deletes_and_truncates_that_the_copy_ignores_supersede_nothing() -> None:
     assert fate(INSERT, ("delete", "7", "[1]", False), ("truncate", "7", None, False), ignore=True) == ""
     assert fate(INSERT, ("delete", "7", "[1]", False), ("update", "7", "[1]", True), ignore=True) == "superseded"
+
+
+@pytest.mark.parametrize("op", ["update", "delete"])
+def test_a_change_in_quarantine_supersedes_nothing(op: str) -> None:
+    """It may be discarded, and then the late change has the values of the row."""
+    assert fate(INSERT, (op, "7", "[1]", True), bad=["7"]) == "unknown"
+    assert fate(INSERT, (op, "7", "[1]", True), ("update", "8", "[1]", True), bad=["7"]) == "superseded"
+    assert fate(INSERT, INSERT, (op, "7", "[1]", True), bad=["5", "7"]) == "repeated"
 
 
 def test_a_truncate_is_repeated_or_applied() -> None:

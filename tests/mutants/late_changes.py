@@ -142,4 +142,11 @@ LATE_CHANGES = (
         "        if not names:",
         (PURE,),
     ),
+    Mutant(
+        "a change that waits in quarantine supersedes a late one",
+        FATES,
+        "whole, gone = pc.and_not(whole, is_bad), pc.and_not(gone, is_bad)",
+        "pass",
+        (PURE,),
+    ),
 )
