@@ -88,8 +88,10 @@ class EmbeddedMariaDB(EmbeddedServer):
             raise CheckFailed(start_problem(f"could not create a data folder of {self.name}", self.data, output))
 
     def _create_data(self) -> list[str]:
-        """The command that creates the data folder, with a root user without a password."""
-        options = ["--auth-root-authentication-method=normal", "--skip-test-db", f"--datadir={self.data}"]
+        """The command that creates the data folder, with a root user without a password. A server that starts removes
+        all temporary tables of its ``tmpdir``, those of another server, too."""
+        folders = [f"--datadir={self.data}", f"--tmpdir={self.temporary}"]
+        options = ["--auth-root-authentication-method=normal", "--skip-test-db", *folders]
         return [binary("mariadb-install-db"), "--no-defaults", *options]
 
 
