@@ -108,14 +108,19 @@ def converted(records: pa.Table, by_schema: Mapping[str, Conversion]) -> pa.Tabl
 
 
 def converted_frame(records: DataFrame, by_schema: Mapping[str, Conversion]) -> DataFrame:
-    return records.mapInArrow(partial(_convert_batches, by_schema), records.schema) if by_schema else records
+    return in_batches(records, partial(converted, by_schema=by_schema)) if by_schema else records
+
+
+def in_batches(records: DataFrame, convert: Callable[[pa.Table], pa.Table]) -> DataFrame:
+    """``convert`` keeps the columns."""
+    return records.mapInArrow(partial(_convert_batches, convert), records.schema)
 
 
 def _convert_batches(
-    by_schema: Mapping[str, Conversion], batches: Iterator[pa.RecordBatch]
+    convert: Callable[[pa.Table], pa.Table], batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     for batch in batches:
-        yield from converted(pa.Table.from_batches([batch]), by_schema).to_batches()
+        yield from convert(pa.Table.from_batches([batch])).to_batches()
 
 
 def replaced(records: pa.Table, name: str, rows: pa.ChunkedArray, convert: Callable[[str], str]) -> pa.Table:

@@ -6,7 +6,7 @@ Only columns without ids need this: an id distinguishes them from later ones.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
@@ -20,7 +20,7 @@ from airflow_cdc_provider.core.log.quarantine import UndecodedRecord, undecoded
 from airflow_cdc_provider.core.serde import from_plain, to_plain
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.schema_changes import ChangeKind, compare, same_columns
-from spark_jobs.folds.earlier_rows import replaced
+from spark_jobs.folds.earlier_rows import in_batches, replaced
 from spark_jobs.folds.json_members import image_of, members
 
 UNREADABLE = Operation.UNREADABLE.value
@@ -46,7 +46,7 @@ class DroppedColumns:
             return waiting
         if isinstance(waiting, pa.Table):
             return _shortened(waiting, self.by_schema)
-        return waiting.mapInArrow(partial(_shorten_batches, self.by_schema), waiting.schema)
+        return in_batches(waiting, partial(_shortened, by_schema=self.by_schema))
 
 
 NOTHING_DROPPED = DroppedColumns({}, ())
@@ -99,11 +99,6 @@ def with_columns_of(records: Iterable[ChangeRecord], remaining: TableSchema) -> 
         else replace(one, schema_id=remaining.schema_id, before=image(one.before), after=image(one.after))
         for one in records
     ]
-
-
-def _shorten_batches(by_schema: Mapping[str, Remaining], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        yield from _shortened(pa.Table.from_batches([batch]), by_schema).to_batches()
 
 
 def _shortened(records: pa.Table, by_schema: Mapping[str, Remaining]) -> pa.Table:
