@@ -7,7 +7,7 @@ from typing import Any
 
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.control.results import Results
-from airflow_cdc_provider.core.decisions.commands import CARRIED_OUT, RECORD_COMMANDS, Command, CommandKind
+from airflow_cdc_provider.core.decisions.commands import BLOCKED, CARRIED_OUT, RECORD_COMMANDS, Command, CommandKind
 from airflow_cdc_provider.core.decisions.left_tables import LEFT, left_note
 from airflow_cdc_provider.core.decisions.operator_decisions import decisions_by_record
 from airflow_cdc_provider.core.decisions.pending_resyncs import AFTER_COPY, has_carried_out
@@ -23,30 +23,33 @@ COMPARED = (Outcome.DONE, Outcome.UNCHANGED)
 def complete_commands(
     replicator: Replicator, decision: RunDecision, rows: Mapping[str, TableRow], results: Results
 ) -> None:
-    """``rows``: of all tables of the run. A command with unfinished tables stays open for the next run, unless one of
-    its tables is blocked. A resync ends, too, if a run that has died since had made its last copy."""
+    """``rows``: of all tables of the run. A command with unfinished tables stays open for the next run. A resync ends,
+    too, if a run that has died since had made its last copy."""
     for command in replicator.state.pending(replicator.name):
         started = command.id in decision.plan.commands
-        ended = bool(command.ended) and command.ended.keys() >= set(command.tables)
         named = [row for row in rows.values() if command.names(row.table)]
+        ended = bool(command.ended) and not named and command.ended.keys() >= set(command.tables)
         if command.kind is CommandKind.RESYNC and (named or ended):
             _complete_resync(replicator, command, started, named)
         elif command.kind is CommandKind.VERIFY and (started or ended):
             _complete_verify(replicator, command, decision.plan, named, results)
-        elif command.kind in RECORD_COMMANDS and (started or (ended and not named)):
+        elif command.kind in RECORD_COMMANDS and (started or ended):
             _complete_record_command(replicator, command, decision.plan, named)
 
 
 def _complete_resync(replicator: Replicator, command: Command, started: bool, named: Sequence[TableRow]) -> None:
+    """It ends at once for tables that are blocked, and stays open for others."""
     copied = [row.table for row in named if _is_copied(row, command)]
-    tables = {
-        "blocked": [row.table for row in named if row.state is TableState.BLOCKED],
-        "copied again": [*(table for table, how in command.ended.items() if how == CARRIED_OUT), *copied],
-    }
-    unfinished = [row.table for row in named if row.table not in copied]
-    tables["not copied"] = [table for table in unfinished if table not in tables["blocked"]]
-    if unfinished and not (started and set(unfinished) & set(tables["blocked"])):
+    blocked = [row for row in named if started and row.state is TableState.BLOCKED and row.table not in copied]
+    ended = {**command.ended, **dict.fromkeys((row.table for row in blocked), BLOCKED)}
+    if {row.table for row in named} - {*copied, *ended}:
+        if blocked:
+            replicator.state.note_progress(command.id, {**command.result, "ended": ended})
         return
+    tables = {
+        "blocked": [table for table, how in ended.items() if how == BLOCKED],
+        "copied again": [*(table for table, how in ended.items() if how == CARRIED_OUT), *copied],
+    }
     body = {"tables": [{"table": row.table, "state": row.state.value, "problem": row.error} for row in named]}
     outcome = [f"{what}: {', '.join(found)}" for what, found in tables.items() if found]
     _finish(replicator, command, outcome, body, failed=bool(tables["blocked"]) or not tables["copied again"])
@@ -118,8 +121,7 @@ def _finish(
     left = {table: why for table, why in command.ended.items() if why in LEFT}
     if left:
         outcome = [*outcome, left_note(left)]
-        tables = [*body.get("tables", ()), *({"table": table, "problem": f"{why} it"} for table, why in left.items())]
-        body = {**body, "tables": tables}
+        body = {**body, "left": {table: f"{why} it" for table, why in left.items()}}
     replicator.state.finish(command.id, "; ".join(outcome), body, failed=failed)
 
 

@@ -81,13 +81,15 @@ def plan_catch_up(
     current = without_ignored(row_schema(control.schema or task.schema), control.ignored)
     wanted = WantedColumns(control.ignored, newly_ignored(log.decisions(), task.table, control.window))
     after = late.schemas_after if late else control.floor
-    schemas = [wanted.of(window) for window in window_schemas(log, windows, current, after)]
+    logged = window_schemas(log, windows, current, after)
+    schemas = [wanted.of(window) for window in logged]
     several = any(len(window.schemas) > 1 for window in schemas)
     renamed = decided_renames(log.decisions(), task.table, control.window) if several else {}
     approved = partial(_is_approved, log, control)
     walked = walk_schemas(current, control.window, schemas, policy, approved, renamed or None)
     reached = walked.window == (windows[-1].window if windows else control.window)
     windows = [window for window in windows if window.window <= walked.window]
+    ignored = wanted.ignored_after(walked.window)
     return BatchPlan(
         tuple(window for window in windows if window.window in recorded),
         walked.window,
@@ -97,8 +99,8 @@ def plan_catch_up(
         truncate=truncates.waiting if reached else None,
         ignored_truncates=truncates.ignored,
         renamed=renamed,
-        late=late_schemas(log, task, control, windows, schemas, walked.schema) if late else LateSchemas(),
-        ignored=wanted.ignored_after(walked.window),
+        late=late_schemas(log, task, control, windows, logged, walked.schema, ignored) if late else LateSchemas(),
+        ignored=ignored,
     )
 
 

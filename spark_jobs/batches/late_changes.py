@@ -85,7 +85,8 @@ class LateChanges:
     def _later_changes(self, before: int, first: str, keys: pa.Array) -> LaterChanges:
         """Those that the copy has applied from windows ``before``, from the order key ``first`` on."""
         later, rule = LaterChanges(), self.task.rule
-        bad = pa.array([one.record.order_key for one in self.log.bad_records(self.task.table)], pa.string())
+        records = [one.record for one in self.log.bad_records(self.task.table)]
+        bad = {(key, one.order_key) for one in records for key in (one.key, one.key_before) if key}
         start = max(self.control.applied.before(first), self.log.oldest() - 1)
         for window in windows_between(self.log, self.task.source_table, start, before - 1):
             ignores_truncates = rule.ignores_truncates or self._is_ignored(window)

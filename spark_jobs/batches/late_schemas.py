@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from airflow_cdc_provider.core.decisions.operator_decisions import decided_renames
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.ignored_columns import Ignored, without_ignored
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.core.table.schema_changes import ChangeKind, compare
 from airflow_cdc_provider.staging.change_log import ChangeLog
@@ -24,10 +25,11 @@ ALLOWED = "earlier schemas from which columns were added, dropped or renamed, or
 @dataclass(frozen=True)
 class LateSchemas:
     """``ids``: of schemas that only late changes have. ``renamed``: former → present name of columns without ids, as
-    operators have decided since the copy."""
+    operators have decided since the copy. ``renaming``: the ids of those schemas that have such a column."""
 
     ids: frozenset[str] = frozenset()
     renamed: Mapping[str, str] = field(default_factory=dict)
+    renaming: frozenset[str] = frozenset()
 
 
 def late_schemas(
@@ -37,29 +39,43 @@ def late_schemas(
     windows: Sequence[WindowSlice],
     in_time: Iterable[WindowSchemas],
     later: TableSchema,
+    ignored: Ignored,
 ) -> LateSchemas:
-    """``in_time``: the schemas of the changes that are not late. ``later``: that of the table after them. Raises
-    IntegrityBroken (TGT043) where the values of a late change have no certain place in it."""
-    known = {schema.schema_id for window in in_time for schema in window.schemas} | {later.schema_id}
-    of_windows = window_schemas(log, windows, later, control.floor)
-    late = [(w.window, schema) for w in of_windows for schema in w.schemas if schema.schema_id not in known]
+    """``in_time``: the schemas in the log of the changes that are not late. ``later``: that of the table after them,
+    without the ``ignored`` columns. Raises IntegrityBroken (TGT043) where the values of a late change have no certain
+    place in it."""
+    known = {schema.schema_id for window in in_time for schema in window.schemas}
+    found = {
+        schema.schema_id: (window.window, without_ignored(schema, ignored))
+        for window in window_schemas(log, windows, later, control.floor)
+        for schema in window.schemas
+        if schema.schema_id not in known
+    }
+    late = {schema_id: one for schema_id, one in found.items() if one[1].schema_id != later.schema_id}
     if not late:
         return LateSchemas()
     renamed = decided_renames(log.decisions(), task.table, control.applied.since or 0)
-    for window, schema in late:
+    for window, schema in late.values():
         if unclear := list(unclear_changes(schema, later, renamed)):
-            found = f"a change of an earlier schema; since then: {'; '.join(unclear)}"
-            raise unknown_meaning(task, control, window, found, ALLOWED)
-    return LateSchemas(frozenset(schema.schema_id for _, schema in late), renamed)
+            found_changes = f"a change of an earlier schema; since then: {'; '.join(unclear)}"
+            raise unknown_meaning(task, control, window, found_changes, ALLOWED)
+    renaming = (schema_id for schema_id, (_, schema) in late.items() if _renamed_by_decision(schema, later, renamed))
+    return LateSchemas(frozenset(late), renamed, frozenset(renaming))
 
 
 def unclear_changes(earlier: TableSchema, later: TableSchema, renamed: Mapping[str, str]) -> Iterator[str]:
-    """Where a column has the name that another one got by a rename, either may be meant. Where a value of the key has
-    another text now, earlier and later changes of one row have not been compared."""
+    """Where a column has the name that another one got by a rename, or had before one, either may be meant. Where a
+    value of the key has another text now, earlier and later changes of one row have not been compared."""
     yield from (str(change) for change in compare(earlier, later, renamed) if change.kind not in FOLLOWED)
     names = {column.name for column in earlier.columns if not column.id}
     for former, present in renamed.items():
-        if {former, present} <= names:
-            yield f"{former} was renamed to {present}, and it had both"
+        again = former in later.names and present not in later.names
+        if former != present and former in names and (present in names or again):
+            yield f"{former} was renamed to {present}, and it {'is there again' if again else 'had both'}"
     if any(one.changes_keys for one in conversions({"": earlier}, later, lambda _: renamed).values()):
         yield "the key got a wider type"
+
+
+def _renamed_by_decision(earlier: TableSchema, later: TableSchema, renamed: Mapping[str, str]) -> bool:
+    changes = compare(earlier, later, renamed)
+    return any(one.kind is ChangeKind.RENAME and one.before and not one.before.id for one in changes)

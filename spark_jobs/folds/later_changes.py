@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -40,25 +41,29 @@ class LaterChanges:
     truncates: set[str] = field(default_factory=set)
 
     def add(
-        self, records: pa.Table, keys: pa.Array, bad: pa.Array, ignore_deletes: bool, ignore_truncates: bool
+        self,
+        records: pa.Table,
+        keys: pa.Array,
+        bad: Collection[tuple[str, str]],
+        ignore_deletes: bool,
+        ignore_truncates: bool,
     ) -> None:
-        """``records``: applied ones. ``keys``: those of late changes; others do not matter. ``bad``: the order keys of
-        records that are or were in quarantine."""
+        """``records``: applied ones. ``keys``: those of late changes; others do not matter. ``bad``: key and order key
+        of records that are or were in quarantine."""
         if not ignore_truncates:
             self.truncates.update(records["order_key"].filter(pc.equal(records["op"], TRUNCATE)).to_pylist())
         rows = _with_keys(records)
         rows = rows.filter(pc.is_in(rows["k"], keys))
         gone = pc.equal(rows["op"], DELETE)
         complete = pc.and_(pc.is_in(rows["op"], IMAGES), pc.or_(rows["after_complete"], pc.equal(rows["op"], REPLACE)))
-        whole = complete if ignore_deletes else pc.or_(complete, gone)
-        is_bad = pc.is_in(rows["order_key"], bad)
-        whole, gone = pc.and_not(whole, is_bad), pc.and_not(gone, is_bad)
         pairs = list(zip(rows["k"].to_pylist(), rows["order_key"].to_pylist(), strict=True))
         self.applied.update(pairs)
-        for (key, order), is_whole, is_gone in zip(pairs, whole.to_pylist(), gone.to_pylist(), strict=True):
-            if is_whole or not is_gone:
-                last = self.whole if is_whole else self.partial
-                last[key] = max(order, last.get(key, ""))
+        for pair, is_complete, is_gone in zip(pairs, complete.to_pylist(), gone.to_pylist(), strict=True):
+            if is_gone and ignore_deletes:
+                continue
+            key, order = pair
+            last = self.whole if (is_complete or is_gone) and pair not in bad else self.partial
+            last[key] = max(order, last.get(key, ""))
 
     def fates(self, records: pa.Table, newest: str, forgotten: str) -> Fates:
         """``newest``: later changes than this are not late. ``forgotten``: up to this order key, applied changes may

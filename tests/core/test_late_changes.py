@@ -31,7 +31,7 @@ def records(changes: Iterable[Change]) -> pa.Table:
 def fate(late: Change, *applied: Change, forgotten: str = "", ignore: bool = False, bad: Sequence[str] = ()) -> str:
     """Of a late change; empty if it is applied. ``bad``: the order keys of applied changes that are in quarantine."""
     later, arrived = LaterChanges(), records([late])
-    later.add(records(applied), late_keys(arrived, NEWEST), pa.array(bad, pa.string()), ignore, ignore)
+    later.add(records(applied), late_keys(arrived, NEWEST), {("[1]", order) for order in bad}, ignore, ignore)
     found = later.fates(arrived, NEWEST, forgotten)
     return "".join(name for name in ("repeated", "superseded", "unknown") if getattr(found, name)[0])
 
@@ -71,6 +71,9 @@ def test_a_change_in_quarantine_supersedes_nothing(op: str) -> None:
     assert fate(INSERT, (op, "7", "[1]", True), bad=["7"]) == "unknown"
     assert fate(INSERT, (op, "7", "[1]", True), ("update", "8", "[1]", True), bad=["7"]) == "superseded"
     assert fate(INSERT, INSERT, (op, "7", "[1]", True), bad=["5", "7"]) == "repeated"
+    other = ("insert", "5", "[2]", True)
+    assert fate(other, (op, "7", "[2]", True), bad=["7"]) == "superseded", "rows of a snapshot have one order key"
+    assert fate(INSERT, ("delete", "7", "[1]", True), bad=["7"], ignore=True) == ""
 
 
 def test_a_truncate_is_repeated_or_applied() -> None:
@@ -165,6 +168,9 @@ def schema(*columns: str, key: str = "int32", more: str = "text") -> TableSchema
         (schema("v", more="int32"), schema("v", more="int64"), {}, []),
         (schema("v", key="int32"), schema("v", key="int64"), {}, []),
         (schema("v", "n"), schema("n"), {"v": "n"}, ["v was renamed to n, and it had both"]),
+        (schema("v"), schema("v", "c"), {"v": "n"}, ["v was renamed to n, and it is there again"]),
+        (schema("v"), schema("c"), {"v": "n"}, []),
+        (schema("v"), schema("v", "c"), {"v": "v", "n": "v"}, []),
         (schema("v"), schema("v", more="int32"), {}, ["column v changed from text to int32"]),
         (schema("v", key="date"), schema("v", key="timestamp"), {}, ["the key got a wider type"]),
     ],

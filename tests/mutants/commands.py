@@ -119,9 +119,30 @@ COMMANDS = (
     Mutant(
         "patterns that match too many tables drop all copies",
         f"{DECISIONS}/run_decision.py",
-        "if problem.where in (copy, self.replicator))",
-        "if problem.where in (copy,))",
+        "if problem.where in (copy, self.replicator)]",
+        "if problem.where in (copy,)]",
         (TARGETS,),
+    ),
+    Mutant(
+        "a named table whose name a view takes stays as it is",
+        f"{DECISIONS}/run_decision.py",
+        "iter((*gone, *own, *of_table))",
+        "iter((*own, *of_table))",
+        ("tests/core/test_unselected_tables.py",),
+    ),
+    Mutant(
+        "a comparison of all tables ends because one of them left",
+        f"{CONTROL}/complete_commands.py",
+        "ended = bool(command.ended) and not named and",
+        "ended = bool(command.ended) and",
+        (LEFT,),
+    ),
+    Mutant(
+        "a resync ends for all its tables when one of them is blocked",
+        f"{CONTROL}/complete_commands.py",
+        "    if {row.table for row in named} - {*copied, *ended}:",
+        "    if {row.table for row in named} - {*copied, *ended} and not blocked:",
+        (LEFT,),
     ),
     Mutant(
         "a decision about records ends for a copy that the run did not serve",

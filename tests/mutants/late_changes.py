@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.mutants.mutant import Mutant
 
 PURE = "tests/core/test_late_changes.py"
+SCHEMAS = "tests/core/test_late_schemas.py"
 FILES = "tests/spark/pipelines/feeds/test_late_files.py"
 TOUCHED = f"{FILES}::test_a_touched_file_restores_no_deleted_row"
 EMPTIED = f"{FILES}::test_a_touched_file_with_a_truncate_empties_nothing"
@@ -40,8 +41,8 @@ LATE_CHANGES = (
     Mutant(
         "ignored deletes supersede late changes",
         FATES,
-        "complete if ignore_deletes else pc.or_(complete, gone)",
-        "pc.or_(complete, gone)",
+        "            if is_gone and ignore_deletes:",
+        "            if is_gone and not ignore_deletes:",
         (PURE,),
     ),
     Mutant(
@@ -138,15 +139,36 @@ LATE_CHANGES = (
     Mutant(
         "a late value goes to either of two columns",
         f"{BATCHES}/late_schemas.py",
-        "        if {former, present} <= names:",
-        "        if not names:",
+        "former in names and (present in names or again)",
+        "former in names and again",
         (PURE,),
     ),
     Mutant(
         "a change that waits in quarantine supersedes a late one",
         FATES,
-        "whole, gone = pc.and_not(whole, is_bad), pc.and_not(gone, is_bad)",
-        "pass",
+        "(is_complete or is_gone) and pair not in bad else",
+        "(is_complete or is_gone) else",
         (PURE,),
+    ),
+    Mutant(
+        "a new column loses its values in late changes because a former one of its name was renamed",
+        f"{BATCHES}/late_schemas.py",
+        "again = former in later.names and present not in later.names",
+        "again = False",
+        (SCHEMAS, PURE),
+    ),
+    Mutant(
+        "with an ignored column, changes in time are read by renames of the past",
+        f"{BATCHES}/late_schemas.py",
+        "if one[1].schema_id != later.schema_id}",
+        "if one[1].schema_id}",
+        (SCHEMAS,),
+    ),
+    Mutant(
+        "a late change from before a rename loses its value while it waits",
+        "spark_jobs/quarantine/new_carry.py",
+        "    _require_no_former_names(batch, waiting)\n",
+        "",
+        (RENAMED,),
     ),
 )

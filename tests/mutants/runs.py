@@ -205,8 +205,8 @@ RUNS = (
     Mutant(
         "a resync request ends before its tables are copied",
         f"{CONTROL}/complete_commands.py",
-        "    if unfinished and not (started",
-        "    if unfinished and (started",
+        "    if {row.table for row in named} - {*copied, *ended}:",
+        "    if not {row.table for row in named} - {*copied, *ended}:",
         ("tests/provider/test_window_runs.py",),
     ),
     Mutant(

@@ -9,10 +9,13 @@ import pytest
 
 from airflow_cdc_provider.control.answers import answer_open_question, open_questions
 from airflow_cdc_provider.control.dry_run import dry_run
+from airflow_cdc_provider.control.reconcile import pause_stream
 from airflow_cdc_provider.core.decisions.alerts import alerts_of
 from airflow_cdc_provider.core.decisions.commands import Command, CommandKind, CommandStatus
 from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind, new_decision
+from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind, TableResult
 from airflow_cdc_provider.core.decisions.summaries import summarize
+from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.core.spec.table_policy import OnNewTable
@@ -123,7 +126,45 @@ def test_the_outcome_names_what_was_carried_out_before_the_last_table_left(harne
     ended = command_of(harness, resync)
     assert ended.outcome == "copied again: public.a; not carried out: the YAML no longer selects public.b"
     assert ended.status is CommandStatus.DONE
-    assert ended.result["tables"] == [{"table": B, "problem": "the YAML no longer selects it"}]
+    assert ended.result["left"] == {B: "the YAML no longer selects it"}
+
+
+def test_a_comparison_of_all_tables_waits_for_a_run_that_can_compare_them(harness: RunHarness) -> None:
+    """The run copies a new table, and another one left."""
+    verify = harness.request(VERIFY)
+    harness.source.write(tables=[*harness.source.read()["tables"], to_plain(schema("public.c"))])
+    select(harness, A, "public.c")
+    assert harness.run("r2").problems == ()
+    assert not command_of(harness, verify).finished
+    assert harness.run("r3").problems == ()
+    ended = command_of(harness, verify)
+    assert ended.status is CommandStatus.DONE and ended.outcome.startswith("identical")
+
+
+def test_the_result_of_a_comparison_has_the_tables_that_were_compared(harness: RunHarness) -> None:
+    request = harness.request(VERIFY, A, B)
+    select(harness, A)
+    assert harness.run("r2").problems == ()
+    result = command_of(harness, request).result
+    assert ([(one["table"], one["identical"]) for one in result["tables"]], result["identical"]) == ([(A, True)], False)
+    assert result["left"] == {B: "the YAML no longer selects it"}
+
+
+def test_a_resync_goes_on_for_one_table_when_another_is_blocked(harness: RunHarness) -> None:
+    """Its approval of deletes counts as long."""
+    resync = harness.request(RESYNC, A, B, approve_deletes=True)
+    harness.open("r2")
+    assert pause_stream(harness.replicator, "r2", harness.log_lines.append) == (A, B)
+    results = [TableResult(A, Outcome.BLOCKED, problem=Problem("CPY006", "no")), TableResult(B, Outcome.FAILING)]
+    harness.write_result("r2", "reconcile.resync", StepKind.RESYNC, results)
+    assert harness.close("r2").problems
+    assert command_of(harness, resync).ended == {A: "blocked"}
+    decision = harness.open("r3")
+    assert decision.plan.reconcile == (B,) and decision.plan.named([B])[0].resyncs == (resync.id,)
+    harness.reconcile("r3")
+    harness.close("r3")
+    ended = command_of(harness, resync)
+    assert (ended.status, ended.outcome) == (CommandStatus.FAILED, "blocked: public.a; copied again: public.b")
 
 
 def test_no_record_of_a_table_that_left_is_called_replayed(harness: RunHarness) -> None:

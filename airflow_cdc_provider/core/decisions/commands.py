@@ -22,7 +22,7 @@ class CommandKind(StrEnum):
     DISCARD = "discard"
 
 
-CARRIED_OUT = "carried out"
+CARRIED_OUT, BLOCKED = "carried out", "blocked"
 """How a command has ended for a table while it is open for others."""
 
 RECORD_COMMANDS = frozenset({CommandKind.REPLAY, CommandKind.DISCARD})

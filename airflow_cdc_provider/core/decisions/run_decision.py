@@ -75,13 +75,14 @@ class RunDecision:
     def why_unselected(self, copy: str) -> Problem | None:
         """Why the run could not select a copy that the YAML may select: a problem of its own, of its source table or of
         the whole replicator. None if it left the YAML, or was selected."""
-        own = (problem for problem in self.unselected if problem.where in (copy, self.replicator))
-        of_table = (
+        own = [problem for problem in self.unselected if problem.where in (copy, self.replicator)]
+        gone = [problem for problem in own if problem.code == GONE]
+        of_table = [
             problem
             for problem in self.unselected
             if problem.code != GONE and source_table(problem.where) == source_table(copy)
-        )
-        return next(own, None) or next(of_table, None)
+        ]
+        return next(iter((*gone, *own, *of_table)), None)
 
 
 def decide(facts: Facts) -> RunDecision:

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.connectors.decoders.common.message import Message
 from airflow_cdc_provider.control.answers import answer_question, open_questions
-from airflow_cdc_provider.core.spec.definition import Source
+from airflow_cdc_provider.core.spec.definition import OnBadRecord, Source
 from airflow_cdc_provider.core.spec.schema_policy import OnChange, SchemaPolicy
 from airflow_cdc_provider.core.table.questions import Answer
 from tests.spark.pipelines.feeds.one_table import TABLE, change
@@ -147,7 +147,8 @@ def test_a_touched_file_that_is_older_than_the_log_stops_the_table(tmp_path: Pat
 
 def test_a_late_change_from_before_a_column_was_renamed_keeps_its_values(tmp_path: Path, spark: SparkSession) -> None:
     """The messages have no ids of columns: an operator has said that the column was renamed."""
-    files = Files(tmp_path, spark, schema_changes=SchemaPolicy(rename=OnChange.ASK))
+    rules = {"on_bad_record": OnBadRecord.QUARANTINE, "schema_changes": SchemaPolicy(rename=OnChange.ASK)}
+    files = Files(tmp_path, spark, **rules)
     files.target(table_features=["columnMapping", "typeWidening"])
     files.write("1", change(10, "c", 1, "a"), change(20, "c", 2, "b"))
     files.run()
@@ -161,3 +162,6 @@ def test_a_late_change_from_before_a_column_was_renamed_keeps_its_values(tmp_pat
     files.feed.run_successfully()
     rows = files.feed.copied_rows(TABLE, "id")
     assert {key: row["n"] for key, row in rows.items()} == {1: "a", 2: "B", 3: "late"}
+    files.write("4", change(26, "u", 3, "waits", 5), late_s=99)  # type: ignore[arg-type]
+    (problem,) = files.feed.run().problems
+    assert "TGT043" in problem and "which would wait in quarantine" in problem
