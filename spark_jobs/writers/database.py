@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -27,7 +27,7 @@ from airflow_cdc_provider.targets.database.commits import merge
 from airflow_cdc_provider.targets.database.loading import LoadedPart, finish_load, load_part
 from airflow_cdc_provider.targets.database.merge_sql import Effect, own_condition
 from airflow_cdc_provider.targets.database.names import COPIED, STAGED, copy_name, staging_table
-from airflow_cdc_provider.targets.database.server import ReadsByJdbc, ReadsByParts, ReadsTables, Server
+from airflow_cdc_provider.targets.database.server import ReadsByJdbc, ReadsByParts, ReadsTables, Server, ShowsTypes
 from airflow_cdc_provider.targets.database.shards import copy_into_shared
 from airflow_cdc_provider.targets.database.sql import Sql
 from airflow_cdc_provider.targets.database.staging import (
@@ -47,6 +47,7 @@ from spark_jobs.copies.copied_rows import CopiedRows
 from spark_jobs.copies.spooled_rows import SpooledRows
 from spark_jobs.writers.expected_states import state_before_copy, state_before_merge, translate_lost_race
 from spark_jobs.writers.jdbc import read_jdbc
+from spark_jobs.writers.logged_types import with_other_logged_types
 from spark_jobs.writers.result_parts import read_result
 from spark_jobs.writers.task_results import on_files, on_partitions
 from spark_jobs.writers.writer import CopyCommit, MergeCounts, merge_plan
@@ -107,9 +108,14 @@ class DatabaseWriter:
             cursor = connection.cursor()
             missing = schema_delta(added, server.columns(cursor, task.target), sql.column_id).missing
             present = tuple(column for column in added if column not in missing)
-            others = self.tables.with_other_types(cursor, task.target, present)
+            others = self._with_other_types(cursor, task, present)
             taken = [one.name for one in present if with_values and _has_value(cursor, sql, task.target, one.name)]
             return [column.name for column in present if column.name in {*others, *taken}]
+
+    def _with_other_types(self, cursor: Any, task: TableTask, columns: tuple[Column, ...]) -> Collection[str]:
+        if isinstance(self.tables.server, ShowsTypes):
+            return self.tables.with_other_types(cursor, task.target, columns)
+        return with_other_logged_types(self.tables.log, task.source_table, columns, self.tables.sql.column_id)
 
     def copy(self, task: TableTask, rows: CopiedRows) -> CopyCommit:
         frame = rows.frame()

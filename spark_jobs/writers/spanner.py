@@ -38,6 +38,7 @@ from spark_jobs.batches.staged_rows import StagedRows
 from spark_jobs.copies.copied_rows import CopiedRows
 from spark_jobs.copies.spooled_rows import SpooledRows
 from spark_jobs.writers.expected_states import state_before_copy, state_before_merge, translate_lost_race
+from spark_jobs.writers.logged_types import with_other_logged_types
 from spark_jobs.writers.spanner_reads import read_table
 from spark_jobs.writers.task_results import on_files, on_partitions
 from spark_jobs.writers.writer import CopyCommit, MergeCounts, merge_plan
@@ -70,13 +71,14 @@ class SpannerWriter:
         return read_table(self.spark, self.database, Stored(task.target, schema, soft, self.database.options.json))
 
     def taken_names(self, task: TableTask, added: Sequence[Column], with_values: bool) -> list[str]:
-        """By values only."""
-        if not with_values:
-            return []
         with self.database.session("probe") as session:
-            present = {name.lower() for name in find_columns(session, task.target)}
-            names = [column.name for column in added if column_name(column.name).lower() in present]
-            return [name for name in names if has_value(session, task.target, column_name(name))]
+            found = {name.lower() for name in find_columns(session, task.target)}
+            present = [column for column in added if column_name(column.name).lower() in found]
+            others = with_other_logged_types(
+                self.tables.log, task.source_table, present, lambda name: column_name(name).lower()
+            )
+            names = [column.name for column in present if column.name not in others] if with_values else []
+            return [*others, *(name for name in names if has_value(session, task.target, column_name(name)))]
 
     # Copies
 

@@ -221,6 +221,7 @@ class ScriptedTable:
         constants = copied_columns(self.rule.history, self._now(), COPIED_AT)
         frame = frame.withColumns({name: literal(value) for name, value in constants.items()})
         job = self.job(StepKind.SNAPSHOT, ())
+        self.log.write_schema(self.schema)
         record = ControlRecord(
             "hand",
             self.schema.table,
