@@ -7,7 +7,6 @@ the later schema.
 from __future__ import annotations
 
 import json
-import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import MAX_PREC, Context, Decimal
@@ -17,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
+from airflow_cdc_provider.core.table.floats import as_float32
 from airflow_cdc_provider.core.table.schema import Kind, LogicalType, TableSchema
 from airflow_cdc_provider.core.table.schema_changes import ChangeKind, SchemaChange, compare
 from spark_jobs.folds.json_members import elements, image_of, members
@@ -154,8 +154,7 @@ def _double(value: str) -> str:
     """The same number, with as many digits as a double shows."""
     if value.startswith('"'):
         return value  # NaN and infinities
-    (number,) = struct.unpack("f", struct.pack("f", float(value)))
-    return json.dumps(number)
+    return json.dumps(as_float32(float(value)))
 
 
 def _midnight(value: str) -> str:

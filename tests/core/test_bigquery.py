@@ -73,6 +73,12 @@ def test_a_nullable_key_column_has_no_range_since_null_is_in_none() -> None:
     assert bounded_columns(schema, {"n"}) == []
 
 
+def test_a_key_of_floats_finds_nan() -> None:
+    """In BigQuery, NaN does not equal itself."""
+    column = Column("k", LogicalType(Kind.FLOAT64), nullable=False)
+    assert SQL.equal(column, "t.k", "s.k") == "TO_JSON_STRING(t.k) = TO_JSON_STRING(s.k)"
+
+
 def test_rows_without_a_key_are_compared_by_one_text() -> None:
     delete, insert = statements(MergePlan(TableSchema("public.t", (ID, NAME)), OnDelete.HARD))
     assert delete == (
@@ -123,6 +129,9 @@ def test_documents_are_text_by_default() -> None:
         (Kind.BYTES, b64encode(b"\x00\xff").decode(), "FROM_BASE64('AP8=')"),
         (Kind.BOOLEAN, True, "CAST('true' AS BOOL)"),
         (Kind.FLOAT64, "NaN", "CAST('NaN' AS FLOAT64)"),
+        (Kind.FLOAT64, 0.1, "CAST('0.1' AS FLOAT64)"),
+        (Kind.FLOAT32, 0.1, "CAST('0.10000000149011612' AS FLOAT64)"),
+        (Kind.FLOAT32, "NaN", "CAST('NaN' AS FLOAT64)"),
         (Kind.TIMESTAMP, "2026-01-01T00:00:00", "CAST('2026-01-01T00:00:00' AS DATETIME)"),
         (Kind.DATE, None, "CAST(NULL AS DATE)"),
     ],

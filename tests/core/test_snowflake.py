@@ -106,6 +106,7 @@ def test_a_document_in_a_key_is_text() -> None:
         (Kind.BYTES, b64encode(b"\x00\xff").decode(), "TO_BINARY('00ff', 'HEX')"),
         (Kind.BOOLEAN, True, "'true'::BOOLEAN"),
         (Kind.INT32, 5, "'5'::NUMBER(10,0)"),
+        (Kind.FLOAT32, 0.1, "'0.10000000149011612'::FLOAT"),
         (Kind.DATE, None, "NULL::DATE"),
     ],
 )

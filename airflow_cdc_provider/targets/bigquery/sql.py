@@ -6,9 +6,10 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from airflow_cdc_provider.core.table.floats import as_float32
 from airflow_cdc_provider.core.table.merge_plan import STAGED_ALIAS as S
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
-from airflow_cdc_provider.core.table.special_values import NONE, Specials
+from airflow_cdc_provider.core.table.special_values import FLOATS, NONE, Specials
 from airflow_cdc_provider.targets.bigquery import names
 from airflow_cdc_provider.targets.bigquery.options import Json, Partition
 from airflow_cdc_provider.targets.bigquery.partitions import partition_expression
@@ -86,13 +87,17 @@ class BigQuerySql(UpdatesFrom):
         kind = unparameterized(self.column_type(column, in_key=False))
         if canonical is None:
             return f"CAST(NULL AS {kind})"
+        if column.type.kind is Kind.FLOAT32 and isinstance(canonical, (int, float)):
+            canonical = as_float32(canonical)
         text = text_literal(canonical if isinstance(canonical, str) else json.dumps(canonical))
         if kind == "BYTES":
             return f"FROM_BASE64({text})"
         return f"PARSE_JSON({text})" if kind == "JSON" else f"CAST({text} AS {kind})"
 
     def equal(self, column: Column, left: str, right: str) -> str:
-        return same(left, right) if column.nullable else f"{left} = {right}"
+        """NaN is no equal of itself."""
+        plain = not column.nullable and column.type.kind not in FLOATS
+        return f"{left} = {right}" if plain else same(left, right)
 
     def same_row(self, columns: Sequence[Column], row: str) -> str:
         left, right = (", ".join(f"{alias}.{self.quoted(column.name)}" for column in columns) for alias in (row, S))
