@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem
@@ -141,6 +141,13 @@ class AltersTables(Protocol):
     ) -> ControlRecord:
         """As ``fence``, with alterations in the same commit. Where the target cannot do both at once, the alterations
         come first, and a repetition leaves out those that are done."""
+
+
+@runtime_checkable
+class KeysRowsByValues(Protocol):
+    """A target in which a row of a table without key is found by all its values, those of dropped columns, too."""
+
+    keys_rows_by_values: ClassVar[bool]
 
 
 @runtime_checkable

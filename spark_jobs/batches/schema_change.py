@@ -16,7 +16,7 @@ from airflow_cdc_provider.core.decisions.schema_decisions import (
 )
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.failpoints import failpoint
-from airflow_cdc_provider.core.spec.schema_policy import SchemaPolicy
+from airflow_cdc_provider.core.spec.schema_policy import OnDrop, SchemaPolicy
 from airflow_cdc_provider.core.table.alterations import Alteration, altered
 from airflow_cdc_provider.core.table.column_comments import comments_after
 from airflow_cdc_provider.core.table.control_record import ControlRecord
@@ -24,14 +24,17 @@ from airflow_cdc_provider.core.table.history import stored_schema
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.core.table.states import State, TableState
 from airflow_cdc_provider.core.times import utc_now
-from airflow_cdc_provider.targets.target import AltersTables, TargetState
+from airflow_cdc_provider.targets.target import AltersTables, KeysRowsByValues, TargetState
 from spark_jobs.quarantine.altered_carry import altered_carry
 from spark_jobs.runtime.console import log_line
 from spark_jobs.runtime.job import Job
 
 
 def schema_policy(job: Job, task: TableTask) -> SchemaPolicy:
-    return task.rule.schema_changes.over(job.step.definition.schema_changes)
+    policy = task.rule.schema_changes.over(job.step.definition.schema_changes)
+    if isinstance(job.tables, KeysRowsByValues) and not task.schema.key:
+        return replace(policy, drop_column=OnDrop.STOP)
+    return policy
 
 
 def altering_statements(job: Job, task: TableTask, alterations: Sequence[Alteration]) -> tuple[str, ...] | None:

@@ -102,4 +102,44 @@ REFUSING_TARGETS = (
         "    own = len(table) * 0",
         ("tests/core/test_upkeep.py",),
     ),
+    Mutant(
+        "documents that a target writes otherwise are compared by their texts",
+        f"{TARGETS}/database/limits.py",
+        "and isinstance(sql, StoresDocuments) and sql.json != AS_TEXT:",
+        "and isinstance(sql, StoresDocuments) and sql.json == AS_TEXT:",
+        ("tests/core/test_document_limits.py",),
+    ),
+    Mutant(
+        "a key that is NaN is not found in BigQuery",
+        f"{TARGETS}/bigquery/sql.py",
+        "plain = not column.nullable and column.type.kind not in FLOATS",
+        "plain = not column.nullable",
+        ("tests/core/test_bigquery.py",),
+    ),
+    Mutant(
+        "an initial value in BigQuery is another double than loaded ones",
+        f"{TARGETS}/bigquery/sql.py",
+        "            canonical = as_float32(canonical)",
+        "            canonical = float(canonical)",
+        ("tests/core/test_bigquery.py",),
+    ),
+    Mutant(
+        "a row without key in Spanner is not found after a column was dropped",
+        "spark_jobs/batches/schema_change.py",
+        "if isinstance(job.tables, KeysRowsByValues) and not task.schema.key:",
+        "if isinstance(job.tables, KeysRowsByValues) and task.schema.key:",
+        (
+            "tests/spark/contract/test_merge_keyless.py::test_a_row_is_found_after_a_column_was_dropped_or_the_table_stops",
+        ),
+    ),
+    Mutant(
+        "values of a new column are rounded in a warehouse that has a former one of its name",
+        "spark_jobs/writers/logged_types.py",
+        "- {column.type}]",
+        "- types.get(column_id(column.name), set())]",
+        (
+            "tests/spark/contract/test_merge_schemas.py::"
+            "test_a_new_column_with_another_type_than_a_former_one_of_its_name_is_not_written_into_it",
+        ),
+    ),
 )

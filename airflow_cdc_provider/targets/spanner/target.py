@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import ClassVar
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.steps import TableTask
@@ -47,6 +48,8 @@ ENDINGS = 3
 
 class SpannerTarget(SpannerRows, UnversionedTarget):
     """Tables in one database."""
+
+    keys_rows_by_values: ClassVar[bool] = True
 
     def __init__(self, target: Target, connection: ConnectionInfo, replicator: str, log: ChangeLog) -> None:
         options = from_plain(SpannerOptions, dict(target.options))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from airflow_cdc_provider.core.decisions.steps import Outcome
 from airflow_cdc_provider.core.spec.definition import OnDelete
+from airflow_cdc_provider.targets.target import KeysRowsByValues
 from tests.spark.contract.fold_cases import KEYLESS, KeylessChanges
 from tests.spark.contract.kit_table import KitTable
 from tests.spark.contract.kits import TargetKit
@@ -36,3 +38,17 @@ def test_ignored_deletes_leave_equal_rows_while_updates_move_them(kit: TargetKit
     table.copy([changes.row(*A), changes.row(*A)])
     table.apply([changes.delete(*A), changes.update(A, B), table.truncate()])
     assert table.rows() == [(1, *A), (1, *B)]
+
+
+def test_a_row_is_found_after_a_column_was_dropped_or_the_table_stops(kit: TargetKit, tmp_path: Path) -> None:
+    table = KitTable(kit, tmp_path, KEYLESS)
+    changes = KeylessChanges(table, 1)
+    table.copy([changes.row(*A), changes.row(*B)])
+    shorter = replace(KEYLESS, columns=KEYLESS.columns[:2])
+    dropped = table.apply([table.alter(shorter), table.insert({"c": 1, "v": "c"})])
+    if isinstance(table.job_tables(), KeysRowsByValues):
+        assert dropped.outcome is Outcome.BLOCKED and dropped.problem is not None and dropped.problem.code == "SCH001"
+        return
+    table.schema = shorter
+    assert table.apply([table.delete({"c": 1, "v": "a"})]).outcome is Outcome.DONE
+    assert table.rows() == [(1, "b"), (1, "c")]

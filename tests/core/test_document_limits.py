@@ -1,0 +1,50 @@
+"""Documents of tables without a key, where a target writes them in a form of its own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from airflow_cdc_provider.core.decisions.steps import TableTask
+from airflow_cdc_provider.core.spec.definition import TableRule
+from airflow_cdc_provider.core.spec.history import History
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.table.states import TableState
+from airflow_cdc_provider.targets.bigquery.options import Json as BigQueryJson
+from airflow_cdc_provider.targets.bigquery.sql import BigQuerySql
+from airflow_cdc_provider.targets.database.limits import Limits, limit_problems
+from airflow_cdc_provider.targets.database.sql import Sql
+from airflow_cdc_provider.targets.postgres.sql import PostgresSql
+from airflow_cdc_provider.targets.redshift.options import Json as RedshiftJson
+from airflow_cdc_provider.targets.redshift.sql import RedshiftSql
+from airflow_cdc_provider.targets.snowflake.options import Json as SnowflakeJson
+from airflow_cdc_provider.targets.snowflake.sql import SnowflakeSql
+
+ID, DOCUMENT = Column("id", LogicalType(Kind.INT32), nullable=False), Column("d", LogicalType(Kind.JSON))
+KEYLESS = TableSchema("public.t", (ID, DOCUMENT), ())
+OWN_FORM = [
+    BigQuerySql("p", "d", json=BigQueryJson.JSON),
+    SnowflakeSql("DB", "S", json=SnowflakeJson.VARIANT),
+    RedshiftSql("s", json=RedshiftJson.SUPER),
+]
+AS_TEXT = [BigQuerySql("p", "d"), SnowflakeSql("DB", "S"), RedshiftSql("s"), PostgresSql("s")]
+
+
+def codes(sql: Sql, schema: TableSchema = KEYLESS, history: History = History.NONE) -> list[str]:
+    rule = TableRule("public.t", history=history)
+    task = TableTask("public.t", "t", schema, rule, "", TableState.REPLICATING)
+    return [one.code for one in limit_problems(Limits(255), sql, task)]
+
+
+@pytest.mark.parametrize("sql", OWN_FORM, ids=lambda sql: type(sql).__name__)
+def test_rows_without_a_key_are_not_found_by_documents_in_another_form(sql: Sql) -> None:
+    assert codes(sql) == ["TGT099"]
+    assert codes(sql, replace(KEYLESS, key=("id",))) == []
+    assert codes(sql, replace(KEYLESS, columns=(ID,))) == []
+    assert codes(sql, history=History.LOG) == [], "a log of changes looks for no row"
+
+
+@pytest.mark.parametrize("sql", AS_TEXT, ids=lambda sql: type(sql).__name__)
+def test_rows_without_a_key_are_found_by_the_texts_of_documents(sql: Sql) -> None:
+    assert codes(sql) == []
