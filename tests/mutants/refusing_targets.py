@@ -142,4 +142,11 @@ REFUSING_TARGETS = (
             "test_a_new_column_with_another_type_than_a_former_one_of_its_name_is_not_written_into_it",
         ),
     ),
+    Mutant(
+        "an initial float in MySQL has another text than loaded ones",
+        f"{TARGETS}/mysql/sql.py",
+        "            canonical = float_text(canonical, column.type.kind)\n",
+        "",
+        ("tests/core/test_mysql_literals.py",),
+    ),
 )

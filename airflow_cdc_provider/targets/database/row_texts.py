@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from airflow_cdc_provider.core.table.merge_plan import KNOWN
+from airflow_cdc_provider.core.table.schema import Kind
 
 
 def is_binary(kind: pa.DataType) -> bool:
@@ -56,6 +57,12 @@ def _float_texts(floats: pa.Array) -> pa.Array:
     for short, sql_text in (("nan", "NaN"), ("inf", "Infinity"), ("-inf", "-Infinity")):
         texts = pc.if_else(pc.equal(texts, short), sql_text, texts)
     return texts
+
+
+def float_text(number: float, kind: Kind) -> str:
+    """The text that a loaded row has."""
+    (text,) = _float_texts(pa.array([number], pa.float32() if kind is Kind.FLOAT32 else pa.float64()))
+    return str(text)
 
 
 def _known_bits(known: pa.Array, names: Sequence[str]) -> pa.Array:

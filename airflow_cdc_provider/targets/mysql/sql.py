@@ -134,6 +134,10 @@ class MysqlSql:
             return "NULL"
         if column.type.kind is Kind.BOOLEAN:
             return "TRUE" if canonical else "FALSE"
+        if column.type.kind in FLOATS and isinstance(canonical, (int, float)):
+            from airflow_cdc_provider.targets.database.row_texts import float_text
+
+            canonical = float_text(canonical, column.type.kind)
         text = canonical if isinstance(canonical, str) else json.dumps(canonical)
         if column.type.kind is Kind.BYTES:
             return f"X'{b64decode(text).hex()}'"
