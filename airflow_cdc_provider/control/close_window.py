@@ -252,7 +252,8 @@ def _problems(
     due = {task.table for task in decision.plan.named(decision.plan.compare) if not task.rewritten}
     compared = [row for row in rows if row.table in due and not decision.plan.commands]
     differing = [difference_problem(decision.replicator, row.table, row.verified) for row in compared if row.verified]
-    return (*steps, *tables, *filter(None, differing), *decision.unselected)
+    left = (one.left for one in decision.gone)
+    return (*steps, *tables, *filter(None, (*differing, *left)), *decision.unselected)
 
 
 def _not_opened(run_id: str) -> CloseResult:

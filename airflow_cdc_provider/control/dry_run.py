@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from airflow_cdc_provider.control.answers import answered_questions
+from airflow_cdc_provider.control.drop_gone_copies import begun_drops
 from airflow_cdc_provider.control.first_copies import paused_copies
 from airflow_cdc_provider.control.immediate_commands import IMMEDIATE
 from airflow_cdc_provider.control.observe import Observation, RunContext, observe
@@ -21,7 +22,8 @@ from airflow_cdc_provider.core.table.state_rows import Lane
 
 @dataclass(frozen=True)
 class DryRun:
-    """``begun``: an answer, a rewind or a pause waits for the next run, which carries it out before it decides."""
+    """``begun``: an answer, a rewind, a pause or a drop waits for the next run, which carries it out before it
+    decides."""
 
     facts: Facts
     decision: RunDecision
@@ -56,7 +58,8 @@ def _has_begun(replicator: Replicator, observation: Observation) -> bool:
     states = observation.states
     copied = [table for table, current in states.items() if current.control is not None]
     rewinding = rewinding_tables(states, observation.facts.owner)
-    return bool(rewinding or answered_questions(replicator, states) or paused_copies(replicator, copied))
+    readable = [drop for drop in begun_drops(replicator, observation.facts) if drop.table in states]
+    return bool(rewinding or readable or answered_questions(replicator, states) or paused_copies(replicator, copied))
 
 
 def plain_plan(preview: DryRun) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from functools import partial
 from airflow_cdc_provider.control.answers import carry_out_answers
 from airflow_cdc_provider.control.column_comments import write_due_comments
 from airflow_cdc_provider.control.disclosed_columns import write_disclosed
-from airflow_cdc_provider.control.drop_gone_copies import drop_gone_copies
+from airflow_cdc_provider.control.drop_gone_copies import drop_gone_copies, finish_begun_drops
 from airflow_cdc_provider.control.fences import commit_fence, with_control
 from airflow_cdc_provider.control.first_copies import first_window, pause_committed_copies
 from airflow_cdc_provider.control.footprint import left_copies, left_note
@@ -58,6 +58,8 @@ def open_window(replicator: Replicator, run: RunContext, log_info: LogInfo) -> R
     )
     failpoint("open.after_lanes")
     observation = observe(replicator, run)
+    if finish_begun_drops(replicator, observation.facts, log_info):
+        observation = observe(replicator, run, use_index=False)
     targets = {table.task.table: table.task.target for table in observation.facts.tables}
     fenced = carry_out(replicator, observation.facts.commands, targets, observation.states, run.run_id)
     fenced |= carry_out_answers(replicator, targets, observation.states, run.run_id, log_info)
@@ -74,7 +76,8 @@ def open_window(replicator: Replicator, run: RunContext, log_info: LogInfo) -> R
         observation = observe(replicator, run)
         decision = decide(observation.facts)
     if decision.stop is None:
-        drop_gone_copies(replicator, decision.gone, run.run_id, log_info)
+        gone = drop_gone_copies(replicator, decision.gone, run.run_id, log_info)
+        decision = replace(decision, gone=gone)
     decision = _fence_restored(replicator, observation, decision, log_info)
     decision = _ask(replicator, observation, decision, log_info)
     if run.stream_lane and decision.stop is None:

@@ -6,17 +6,18 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
-from airflow_cdc_provider.core.decisions.listed_tables import GONE, GoneTable, NewTable
+from airflow_cdc_provider.core.decisions.listed_tables import GONE, NOT_DROPPED, GoneTable, NewTable
 from airflow_cdc_provider.core.decisions.run_decision import RunDecision
 from airflow_cdc_provider.core.decisions.steps import Outcome, TableResult, TableTask
 from airflow_cdc_provider.core.decisions.table_decisions import STOPPED, TableAction, TableDecision
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.log.change_records import Operation
-from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.source_names import in_shell
 from airflow_cdc_provider.core.table.state_rows import TableRow
 from airflow_cdc_provider.core.table.states import TAKES_CHANGES, State, TableState
+
+COPY_DROPPED = "the source dropped it, and its copy was dropped, too"
 
 
 def opening_rows(decision: RunDecision, read: Collection[str], before: Mapping[str, TableRow]) -> Iterable[TableRow]:
@@ -81,22 +82,32 @@ def _unlisted_rows(
             if problem.code == GONE:
                 yield blocked_row(row, problem, decision.at)
             continue
-        reason, remedy = _dropped_reason(gone[table]) if table in gone else ("the YAML no longer selects it", "")
-        verified = replace(row.verified, question=None) if row.verified else None
-        yield replace(
-            row,
-            state=TableState.DROPPED,
-            since=decision.at,
-            reason=reason,
-            remedy=remedy,
-            question=None,
-            verified=verified,
-        )
+        if table not in gone:
+            yield dropped_row(row, "the YAML no longer selects it", "", decision.at)
+        elif left := gone[table].left:
+            yield (failing_row if left.code == NOT_DROPPED else blocked_row)(row, left, decision.at)
+        else:
+            yield dropped_row(row, *_dropped_reason(gone[table]), decision.at)
+
+
+def dropped_row(row: TableRow, reason: str, remedy: str, at: str) -> TableRow:
+    return replace(
+        row,
+        state=TableState.DROPPED,
+        since=at,
+        reason=reason,
+        remedy=remedy,
+        failing_since="",
+        attempts=0,
+        error="",
+        question=None,
+        verified=replace(row.verified, question=None) if row.verified else None,
+    )
 
 
 def _dropped_reason(gone: GoneTable) -> tuple[str, str]:
-    if gone.policy is OnDroppedTable.DROP:
-        return "the source dropped it, and its copy was dropped, too", ""
+    if gone.outcome:
+        return gone.outcome, ""
     reason = f"the source no longer lists it: it was dropped, or access was revoked; `{gone.rule}` still selects it"
     return reason, "if access was revoked, grant it again: the next run continues. If it was dropped, nothing to do"
 

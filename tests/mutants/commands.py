@@ -161,8 +161,8 @@ COMMANDS = (
     Mutant(
         "no run starts to finish a rewind",
         f"{CONTROL}/dry_run.py",
-        "bool(rewinding or answered",
-        "bool(answered",
+        "bool(rewinding or readable",
+        "bool(readable",
         (SENSOR,),
     ),
     Mutant(

@@ -8,6 +8,7 @@ DECISIONS = "tests/core/test_schema_decisions.py"
 WALK = "tests/core/test_merge_schema_walk.py"
 EARLIER = "tests/core/test_earlier_rows.py"
 LISTED = "tests/core/test_listed_tables.py"
+DROPS = "tests/provider/test_drops_of_copies.py"
 QUESTIONS = "tests/spark/pipelines/schema_changes/test_questions.py"
 COMMENTS = "tests/core/test_column_comments.py"
 STATEMENTS = "tests/spark/test_comment_statements.py"
@@ -147,6 +148,34 @@ POLICIES = (
         "(gone.policy is OnDroppedTable.DROP and is_dropped)",
         "gone.policy is OnDroppedTable.DROP",
         (LISTED,),
+    ),
+    Mutant(
+        "a copy that could not be dropped counts as dropped",
+        "airflow_cdc_provider/control/drop_gone_copies.py",
+        "return replace(gone, left=_why_left(gone, error))",
+        "return replace(gone, outcome=COPY_DROPPED)",
+        (f"{DROPS}::test_a_copy_that_could_not_be_dropped_is_dropped_by_a_later_run",),
+    ),
+    Mutant(
+        "a copy that is dropped in part is not dropped to its end",
+        "airflow_cdc_provider/control/drop_gone_copies.py",
+        "        if (begun := _begun_identity(replicator, gone.table)) is None:",
+        "        if (begun := None) is None:",
+        (f"{DROPS}::test_an_interrupted_drop_is_finished[amid]",),
+    ),
+    Mutant(
+        "a table that is back after a drop that died stays paused",
+        "airflow_cdc_provider/control/drop_gone_copies.py",
+        "return own and drops_copy(control.state)",
+        "return False",
+        (f"{DROPS}::test_a_table_that_is_back_after_an_interrupted_drop_is_copied_anew[before]",),
+    ),
+    Mutant(
+        "a table whose copy was dropped before the run died is missing when it is back",
+        "airflow_cdc_provider/control/drop_gone_copies.py",
+        "        _write_dropped(replicator, begun.table)\n",
+        "",
+        (f"{DROPS}::test_a_table_that_is_back_after_an_interrupted_drop_is_copied_anew[after]",),
     ),
     Mutant(
         "the copy of a renamed table is dropped",

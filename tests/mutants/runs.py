@@ -134,8 +134,8 @@ RUNS = (
     Mutant(
         "the table of another state store is written to",
         f"{CORE}/decisions/table_checks.py",
-        "    if control.owner != facts.owner:",
-        "    if not control.owner:",
+        "    if control.owner == owner:",
+        "    if control.owner:",
         ("tests/core/test_decide.py",),
     ),
     Mutant(

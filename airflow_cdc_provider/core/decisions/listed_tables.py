@@ -19,6 +19,7 @@ from airflow_cdc_provider.core.table.state_rows import TableRow
 from airflow_cdc_provider.core.table.states import TableState
 
 GONE = "TBL004"
+NOT_DROPPED = "RUN002"
 
 
 @dataclass(frozen=True)
@@ -35,12 +36,15 @@ class NewTable:
 
 @dataclass(frozen=True)
 class GoneTable:
-    """A table that was copied, and that the source no longer lists. ``rule``: the name or pattern that selects it."""
+    """A table that was copied, and that the source no longer lists. ``rule``: the name or pattern that selects it.
+    ``outcome``: what has become of the copy that was to be dropped; ``left``: why it is still there."""
 
     table: str
     target: str
     rule: str
     policy: OnDroppedTable
+    outcome: str = ""
+    left: Problem | None = None
 
 
 def on_new_table(definition: Definition, rule: TableRule) -> OnNewTable:

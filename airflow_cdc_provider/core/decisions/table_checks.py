@@ -20,18 +20,23 @@ def check_owner(facts: Facts, table: TableFacts, control: ControlRecord) -> Prob
             do="set another `target` in the YAML, or rename the table",
             data="nothing was written to it",
         )
-    if control.owner != facts.owner:
-        return Problem(
-            "STA007",
-            f"{name} belongs to another state store",
-            where=table.task.target,
-            found=f"owner {control.owner}",
-            allowed=f"owner {facts.owner}",
-            do="stop the other Airflow, or restore its state store; only if no other Airflow writes this table: "
-            f"airflow cdc state rebuild {facts.definition.name}",
-            data="nothing was written to it",
-        )
-    return None
+    return check_store(facts.definition.name, name, table.task.target, control, facts.owner)
+
+
+def check_store(replicator: str, table: str, target: str, control: ControlRecord, owner: str) -> Problem | None:
+    """Whether a copy belongs to this state store, which has the id ``owner``."""
+    if control.owner == owner:
+        return None
+    return Problem(
+        "STA007",
+        f"{table} belongs to another state store",
+        where=target,
+        found=f"owner {control.owner}",
+        allowed=f"owner {owner}",
+        do="stop the other Airflow, or restore its state store; only if no other Airflow writes this table: "
+        f"airflow cdc state rebuild {replicator}",
+        data="nothing was written to it",
+    )
 
 
 def check_log(facts: Facts, name: str, control: ControlRecord) -> Problem | None:

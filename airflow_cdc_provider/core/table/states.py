@@ -9,7 +9,7 @@
 | pending | not set: the target has no table of this replicator | derived |
 | snapshotting | the copy lane, while the first copy runs | state store |
 | replicating | the commit of a copy, or the end of a resync | target |
-| paused | only an operator | target; staging while there is no copy |
+| paused | only an operator, and a run that drops the copy | target; staging while there is no copy |
 | resyncing | pause_stream, or verify if rewritten rows differ | target |
 | rewinding | the rewind command | target |
 | failing | close_window: a retry can help | state store |
@@ -79,6 +79,19 @@ class State:
     command: str = ""
     version: int | None = None
     question: Question | None = None
+
+
+DROPPING = "the source dropped the table"
+
+
+def dropping(at: str, run_id: str) -> State:
+    """Of a copy that is about to be dropped."""
+    return State(TableState.PAUSED, at, DROPPING, set_by=run_id)
+
+
+def drops_copy(state: State) -> bool:
+    """Whether a run has begun to drop the copy. Every other pause has a command."""
+    return (state.name, state.reason, state.command) == (TableState.PAUSED, DROPPING, "")
 
 
 def require_move(table: str, now: TableState, to: TableState) -> None:

@@ -1,0 +1,168 @@
+"""``dropped_tables: drop``: a copy counts as dropped once it is, whatever interrupts that."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from airflow_cdc_provider.control.dry_run import dry_run
+from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind
+from airflow_cdc_provider.core.errors import TargetUnavailable
+from airflow_cdc_provider.core.serde import to_plain
+from airflow_cdc_provider.core.spec.definition import TableRule
+from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable
+from airflow_cdc_provider.core.table.identity import TableIdentity
+from airflow_cdc_provider.core.table.state_rows import Lane, TableRow
+from airflow_cdc_provider.core.table.states import TableState
+from tests.provider.command_line import replicated
+from tests.provider.run_harness import FileSource, LoggedFileTarget, RunHarness, schema
+
+A, B = "public.a", "public.b"
+UNANSWERED = "the copy of public.b, which the source dropped, is not dropped yet"
+
+
+class Killed(Exception):
+    """The process ends here."""
+
+
+class ConfirmingSource(FileSource):
+    def is_dropped(self, table: str, identity: TableIdentity | None) -> bool:
+        return table not in {schema.table for schema in self.tables()}
+
+
+@pytest.fixture
+def shop(harness: RunHarness) -> RunHarness:
+    """The copies of ``a`` and ``b`` exist, and the source has dropped ``b``."""
+    harness.definition = replace(
+        harness.definition, tables=(TableRule("public.*"), TableRule(B, dropped_tables=OnDroppedTable.DROP))
+    )
+    harness.source = ConfirmingSource(harness.source.path)
+    replicated(harness)
+    list_tables(harness, A)
+    return harness
+
+
+def list_tables(shop: RunHarness, *tables: str) -> None:
+    shop.source.write(tables=[to_plain(schema(table)) for table in tables])
+
+
+def row(shop: RunHarness) -> TableRow:
+    return shop.state.tables("shop")[B]
+
+
+def lake(shop: RunHarness) -> LoggedFileTarget:
+    target = shop.replicator.targets.of(B)
+    assert isinstance(target, LoggedFileTarget)
+    return target
+
+
+def lock(shop: RunHarness) -> None:
+    lake(shop).store.write("public_b/locked", b"")
+
+
+def has_copy(shop: RunHarness) -> bool:
+    return "public_b" in lake(shop).store.names("")
+
+
+def test_a_copy_that_could_not_be_dropped_is_dropped_by_a_later_run(shop: RunHarness) -> None:
+    lock(shop)
+    for run in ("r2", "r3"):
+        problems = shop.run(run).problems
+        assert [(one.code, one.what) for one in problems] == [("RUN002", UNANSWERED)]
+        assert (row(shop).state, row(shop).reason) == (TableState.FAILING, UNANSWERED)
+    assert row(shop).attempts == 2 and not dry_run(shop.replicator).has_work
+    lake(shop).store.delete("public_b/locked")
+    assert shop.run("r4").problems == ()
+    assert (row(shop).state, row(shop).error, row(shop).attempts) == (TableState.DROPPED, "", 0)
+    assert row(shop).reason == "the source dropped it, and its copy was dropped, too" and not has_copy(shop)
+
+
+def test_a_copy_that_has_a_newer_commit_is_dropped_by_a_later_run(
+    shop: RunHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(LoggedFileTarget, "commit", lambda *_: False)
+        assert [one.code for one in shop.run("r2").problems] == ["RUN002"]
+    assert row(shop).state is TableState.FAILING and has_copy(shop)
+    assert shop.run("r3").problems == () and not has_copy(shop)
+    assert row(shop).state is TableState.DROPPED
+
+
+def test_the_copy_of_another_state_store_stays_and_blocks(shop: RunHarness) -> None:
+    control = shop.control(B)
+    shop.commit("public_b", replace(control, owner="other", fence=control.fence + 1))
+    for run in ("r2", "r3"):
+        assert [one.code for one in shop.run(run).problems] == ["STA007"]
+        assert row(shop).state is TableState.BLOCKED and has_copy(shop)
+
+
+def test_a_copy_that_the_target_does_not_have_is_not_called_dropped(shop: RunHarness) -> None:
+    lake(shop).drop("public_b", "")
+    assert shop.run("r2").problems == ()
+    assert (row(shop).state, row(shop).reason) == (
+        TableState.DROPPED,
+        "the source dropped it; the target has no copy of it",
+    )
+
+
+def killed_in_the_drop(shop: RunHarness, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+    """``how``: before it has dropped anything, amid it, or when everything is dropped."""
+    drop = LoggedFileTarget.drop
+
+    def kill(self: LoggedFileTarget, target_table: str, identity: str) -> None:
+        if how == "amid":
+            lock(shop)  # what is left cannot be read
+        if how == "after":
+            drop(self, target_table, identity)
+        raise Killed
+
+    with monkeypatch.context() as patched:
+        patched.setattr(LoggedFileTarget, "drop", kill)
+        with pytest.raises(Killed):
+            shop.open("r2")
+    for lane in Lane:
+        shop.state.release("shop", lane, "r2")  # as when the leases end
+
+
+HOW = ["before", "amid", "after"]
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_an_interrupted_drop_is_finished(shop: RunHarness, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+    killed_in_the_drop(shop, monkeypatch, how)
+    assert shop.run("r3").problems == () and not has_copy(shop)
+    assert row(shop).reason == "the source dropped it, and its copy was dropped, too"
+    kinds = [one.kind for one in shop.replicator.log.decisions()]
+    assert kinds == [DecisionKind.DROP_COPY]
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_a_table_that_is_back_after_an_interrupted_drop_is_copied_anew(
+    shop: RunHarness, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    killed_in_the_drop(shop, monkeypatch, how)
+    list_tables(shop, A, B)
+    assert dry_run(shop.replicator).has_work is (how != "amid"), "a run is no help where the target does not answer"
+    decision = shop.open("r3")
+    assert decision.plan.copy == (B,)
+    shop.spark(decision)
+    assert shop.close("r3").problems == () and row(shop).state is TableState.REPLICATING
+    shop.source.change(B)
+    assert shop.run("r4").problems == () and shop.control(B).state.name is TableState.REPLICATING
+
+
+def test_a_table_that_is_back_waits_for_the_target_that_has_its_copy(
+    shop: RunHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed_in_the_drop(shop, monkeypatch, "before")
+    list_tables(shop, A, B)
+
+    def refuse(*_: object) -> None:
+        raise TargetUnavailable.of("TGT010", "the lake does not answer")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(LoggedFileTarget, "drop", refuse)
+        assert shop.run("r3").problems == ()
+    assert row(shop).state is TableState.PAUSED and has_copy(shop)
+    assert shop.open("r4").plan.copy == (B,)
