@@ -95,7 +95,10 @@ def _gone_tables(
 ) -> tuple[tuple[GoneTable, ...], tuple[Problem, ...]]:
     """The tables that the source no longer lists without being blocked by that, and the problems of all tables."""
     source, gone = replicator.source, gone_tables(replicator.definition, {one.table for one in described}, rows)
-    names = {source_table(one.table) for one in gone} | settled_drops(replicator.definition, rows)
+    absent = {problem.where for problem in problems if problem.code == NO_SUCH_TABLE}
+    unknown = absent - {source_table(table) for table in rows}
+    decisions = replicator.log.decisions() if unknown else []
+    names = {source_table(one.table) for one in gone} | settled_drops(replicator.definition, rows, decisions)
     rest = [problem for problem in problems if problem.code != NO_SUCH_TABLE or problem.where not in names]
     found = {}
     for one in gone:

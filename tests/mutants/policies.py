@@ -138,7 +138,7 @@ POLICIES = (
     Mutant(
         "a dropped table whose copy is kept fails each later run",
         "airflow_cdc_provider/control/list_tables.py",
-        " | settled_drops(replicator.definition, rows)",
+        " | settled_drops(replicator.definition, rows, decisions)",
         "",
         ("tests/provider/test_dropped_tables.py::test_a_kept_copy_fails_no_later_run",),
     ),
@@ -148,6 +148,13 @@ POLICIES = (
         "(gone.policy is OnDroppedTable.DROP and is_dropped)",
         "gone.policy is OnDroppedTable.DROP",
         (LISTED,),
+    ),
+    Mutant(
+        "a settled drop fails each run once the state store is lost",
+        "airflow_cdc_provider/core/decisions/listed_tables.py",
+        "    dropped |= decided - {source_table(table) for table in rows}\n",
+        "",
+        (f"{DROPS}::test_a_settled_drop_fails_no_run_after_a_rebuild",),
     ),
     Mutant(
         "a copy that could not be dropped counts as dropped",

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from airflow_cdc_provider.control.dry_run import dry_run
+from airflow_cdc_provider.control.inventory import rebuild_index
 from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind
 from airflow_cdc_provider.core.errors import TargetUnavailable
 from airflow_cdc_provider.core.serde import to_plain
@@ -15,6 +16,7 @@ from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable
 from airflow_cdc_provider.core.table.identity import TableIdentity
 from airflow_cdc_provider.core.table.state_rows import Lane, TableRow
 from airflow_cdc_provider.core.table.states import TableState
+from airflow_cdc_provider.state.store import StateStore
 from tests.provider.command_line import replicated
 from tests.provider.run_harness import FileSource, LoggedFileTarget, RunHarness, schema
 
@@ -166,3 +168,27 @@ def test_a_table_that_is_back_waits_for_the_target_that_has_its_copy(
         assert shop.run("r3").problems == ()
     assert row(shop).state is TableState.PAUSED and has_copy(shop)
     assert shop.open("r4").plan.copy == (B,)
+
+
+def rebuilt(shop: RunHarness) -> None:
+    """The state store is lost, and its index is rebuilt in another one."""
+    shop.state = StateStore(f"sqlite:///{shop.folder}/other.db")
+    rebuild_index(shop.replicator, "ann")
+
+
+def test_a_settled_drop_fails_no_run_after_a_rebuild(shop: RunHarness) -> None:
+    assert shop.run("r2").problems == ()
+    rebuilt(shop)
+    assert B not in shop.state.tables("shop")
+    assert shop.run("r3").problems == ()
+    shop.definition = replace(shop.definition, tables=(TableRule(A), TableRule(B)))
+    assert [one.code for one in shop.run("r4").problems] == ["DEF041"]
+
+
+def test_a_drop_that_did_not_finish_is_finished_after_a_rebuild(
+    shop: RunHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed_in_the_drop(shop, monkeypatch, "before")
+    rebuilt(shop)
+    assert shop.run("r3").problems == () and not has_copy(shop)
+    assert row(shop).state is TableState.DROPPED

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from airflow_cdc_provider.core.decisions.operator_decisions import OperatorDecision, answer_to
+from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind, OperatorDecision, answer_to
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.spec.copies import rule_of_copy
 from airflow_cdc_provider.core.spec.definition import Definition, TableRule
@@ -129,9 +129,14 @@ def rule_that_selects(definition: Definition, copy: str) -> TableRule | None:
     return rule if has_copy else None
 
 
-def settled_drops(definition: Definition, rows: Mapping[str, TableRow]) -> frozenset[str]:
-    """Tables of the source whose drop an earlier run has settled, and which the policy does not block now."""
+def settled_drops(
+    definition: Definition, rows: Mapping[str, TableRow], decisions: Iterable[OperatorDecision]
+) -> frozenset[str]:
+    """Tables of the source whose drop an earlier run has settled, and which the policy does not block now. The decision
+    to drop the copy is left of a row that was lost."""
     dropped = {source_table(table) for table, row in rows.items() if row.state is TableState.DROPPED}
+    decided = {source_table(one.table) for one in decisions if one.kind is DecisionKind.DROP_COPY}
+    dropped |= decided - {source_table(table) for table in rows}
     rules = {table: rule_of(definition.tables, table) for table in dropped}
     return frozenset(
         table for table, rule in rules.items() if rule and on_dropped_table(definition, rule) is not OnDroppedTable.STOP
