@@ -7,6 +7,8 @@ from airflow_cdc_provider.control.measured_rows import remeasured_row
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.control.table_rows import current_row
 from airflow_cdc_provider.core.failpoints import failpoint
+from airflow_cdc_provider.core.log.change_log import table_of_folder
+from airflow_cdc_provider.core.log.copy_progress import COPIES
 from airflow_cdc_provider.core.spec.copies import rule_of_copy
 from airflow_cdc_provider.core.spec.routing import target_name
 from airflow_cdc_provider.core.spec.selection import rule_of
@@ -45,6 +47,15 @@ def rebuild_index(replicator: Replicator, actor: str) -> list[TableRow]:
     state.change_tables(replicator.name, lambda _: rows)
     state.write_audit(replicator.name, actor, "state rebuild", {"tables": [row.table for row in rows]})
     return rows
+
+
+def begun_tables(replicator: Replicator) -> set[str]:
+    """Every table of the source that the last window captured, or of which a copy has begun."""
+    log = replicator.log
+    sealed = log.sealed()
+    captured = log.manifest(sealed).tables if sealed else ()
+    copying = filter(None, map(table_of_folder, log.store.names(COPIES)))
+    return {*captured, *map(source_table, (*log.tables(), *copying))}
 
 
 def tables_in_staging(replicator: Replicator) -> dict[str, str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from airflow_cdc_provider.connectors.source_features import ConfirmsDrops, FindsRenamedTables, HasIdentities
 from airflow_cdc_provider.control.described_tables import described_tables, other_kinds
-from airflow_cdc_provider.control.inventory import tables_in_staging
+from airflow_cdc_provider.control.inventory import begun_tables
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.core.decisions.listed_tables import (
     GoneTable,
@@ -23,7 +23,7 @@ from airflow_cdc_provider.core.decisions.renamed_tables import may_be_renamed, u
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.spec.no_such_tables import NO_SUCH_TABLE
 from airflow_cdc_provider.core.spec.other_kinds import NOT_COPIED, OtherKind
-from airflow_cdc_provider.core.spec.selection import Selection, left_out, select
+from airflow_cdc_provider.core.spec.selection import Selection, is_pattern, left_out, select
 from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable, OnNewTable
 from airflow_cdc_provider.core.table.copies import source_table
 from airflow_cdc_provider.core.table.schema import TableSchema
@@ -48,8 +48,7 @@ def list_tables(replicator: Replicator, rows: Mapping[str, TableRow]) -> ListedT
     described, renamed = _renamed_tables(replicator, described_tables(replicator, rows), rows)
     others = other_kinds(source)
     selections, problems = select(definition, described, replicator.targets.table_name, replicator.hash_key, others)
-    copies = {copy for copy, row in rows.items() if was_copied(row)} if rows else tables_in_staging(replicator)
-    known = {source_table(copy) for copy in copies}
+    known = _known_tables(replicator, selections, rows)
     new: tuple[NewTable, ...] = ()
     if rows or known:  # not in the first run
         asked = [
@@ -64,6 +63,20 @@ def list_tables(replicator: Replicator, rows: Mapping[str, TableRow]) -> ListedT
     named = [problem for problem in problems if problem.code == NOT_COPIED]
     new += _left_out(replicator, [*left_out(definition, described, others), *named], rows)
     return ListedTables(selections, problems, new, gone, renamed)
+
+
+def _known_tables(replicator: Replicator, selections: Sequence[Selection], rows: Mapping[str, TableRow]) -> set[str]:
+    """The tables of earlier runs: those of the index and, if a table would be a new one, those of staging, which a lost
+    index had."""
+    definition, indexed = replicator.definition, {source_table(copy) for copy in rows}
+    known = {source_table(copy) for copy, row in rows.items() if was_copied(row)}
+    waits = any(
+        one.source_table not in indexed
+        and is_pattern(one.rule.source)
+        and on_new_table(definition, one.rule) is not OnNewTable.COPY
+        for one in selections
+    )
+    return known | (begun_tables(replicator) - indexed) if waits else known
 
 
 def _left_out(replicator: Replicator, found: Sequence[Problem], rows: Mapping[str, TableRow]) -> tuple[NewTable, ...]:

@@ -71,4 +71,25 @@ FIRST_COPIES = (
         "    if unfit := [name for name in lost if not name]:",
         ("tests/spark/test_resync.py",),
     ),
+    Mutant(
+        "a first copy that did not finish is a new table once the state store is lost",
+        "airflow_cdc_provider/control/inventory.py",
+        "return {*captured, *map(source_table",
+        "return {*map(source_table",
+        ("tests/provider/test_lost_first_copies.py",),
+    ),
+    Mutant(
+        "a paused first copy is a new table once the state store is lost",
+        "airflow_cdc_provider/control/inventory.py",
+        "(*log.tables(), *copying)",
+        "log.tables()",
+        ("tests/provider/test_lost_first_copies.py",),
+    ),
+    Mutant(
+        "staging is asked about lost tables only if the index is empty",
+        "airflow_cdc_provider/control/list_tables.py",
+        "(begun_tables(replicator) - indexed) if waits",
+        "begun_tables(replicator) if waits and not rows",
+        ("tests/provider/test_lost_first_copies.py",),
+    ),
 )
