@@ -57,7 +57,7 @@ def delete(args: argparse.Namespace) -> CommandOutput:
     if begun is None:
         own_copies(replicator)
     change = begin(state, found.definition, ChangeKind.DELETE, current_user(), drop_copies=drop_copies)
-    end_runs(state, name, change.id, lambda: running_tasks(name))
+    end_runs(state, name, change, lambda: running_tasks(name))
     lines: list[str] = []
     delete_replicator(replicator, change, _others(state, found.definition), lines.append)
     lines.append(f"deleted {name}. Its DAG and its history stay in Airflow: airflow dags delete {name}")
@@ -103,7 +103,7 @@ def rename(args: argparse.Namespace) -> CommandOutput:
         own_copies(before)
         require_no_runs(state, former.name, lambda: running_tasks(former.name))
     change = begin_rename(state, former, renamed, current_user())
-    end_runs(state, former.name, change.id, lambda: running_tasks(former.name))
+    end_runs(state, former.name, change, lambda: running_tasks(former.name))
     lines: list[str] = []
     rename_replicator(before, after, change, lines.append)
     lines.append(
@@ -133,7 +133,7 @@ def move(args: argparse.Namespace) -> CommandOutput:
         own_copies(replicator)
         require_no_runs(state, name, lambda: running_tasks(name))
     change = begin(state, definition, ChangeKind.MOVE, current_user(), staging=staging, former_staging=former)
-    end_runs(state, name, change.id, lambda: running_tasks(name))
+    end_runs(state, name, change, lambda: running_tasks(name))
     lines: list[str] = []
     move_staging(replicator, change, new, lines.append)
     connection = f", `staging.connection: {staging.connection}`" if staging.connection else ""

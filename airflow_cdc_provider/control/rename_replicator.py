@@ -3,6 +3,7 @@ that dies anywhere is finished by its repetition."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from airflow_cdc_provider.connectors.source_features import CreatesObjects
@@ -10,9 +11,9 @@ from airflow_cdc_provider.control.fences import commit_fence
 from airflow_cdc_provider.control.footprint import every_table
 from airflow_cdc_provider.control.publish_cut import publish_cut
 from airflow_cdc_provider.control.replicator import LogInfo, Replicator
-from airflow_cdc_provider.control.replicator_changes import release_lanes
+from airflow_cdc_provider.control.replicator_changes import check_holder, record, release_lanes
 from airflow_cdc_provider.control.table_rows import current_row
-from airflow_cdc_provider.core.decisions.replicator_changes import ReplicatorChange, ReplicatorEntry
+from airflow_cdc_provider.core.decisions.replicator_changes import ReplicatorChange, ReplicatorEntry, require_holder
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.table.control_record import split_token
 from airflow_cdc_provider.core.times import utc_now
@@ -22,35 +23,40 @@ from airflow_cdc_provider.targets.target import ReleasesTables, TakesOverTables,
 
 def rename_replicator(former: Replicator, renamed: Replicator, change: ReplicatorChange, log_info: LogInfo) -> None:
     """``former`` and ``renamed``: the replicator under both names. Both entries have the ``change``; no run is
-    active."""
+    active. Raises Fenced (CMD034) if another process has taken the change over."""
+
+    def check() -> None:
+        check_holder(former.state, former.name, change)
+
     failpoint("rename.begun")
+    check()
     source = renamed.source
     has_former_stream = isinstance(source, CreatesObjects) and source.take_objects(former.name)
     failpoint("rename.stream")
     if not change.copied:  # the new folder gets control records later, so it is copied once
-        count = copy_files(former.log.store, renamed.log.store)
+        count = copy_files(former.log.store, renamed.log.store, check)
         failpoint("rename.copied")
-        change = _record_copied(former, change)
+        change = record(former.state, former.name, change, copied=True)
         log_info(f"copied {count} files to {renamed.log.store.root}")
-    _take_over_tables(former, renamed, change, log_info)
+    _take_over_tables(former, renamed, change, check, log_info)
+    check()
     former.state.replicators.rename_rows(former.name, renamed.name)
     failpoint("rename.rows")
+    check()
     _refresh_rows(renamed)
     _replace_cut(former, renamed)
+    check()
     former.log.store.delete("")
     failpoint("rename.removed")
+    check()
     if has_former_stream:
         former.source.drop_stream()
     _finish(former, renamed, change)
 
 
-def _record_copied(former: Replicator, change: ReplicatorChange) -> ReplicatorChange:
-    copied = replace(change, copied=True)
-    former.state.replicators.change(former.name, lambda entry: replace(_required(entry), change=copied))
-    return copied
-
-
-def _take_over_tables(former: Replicator, renamed: Replicator, change: ReplicatorChange, log_info: LogInfo) -> None:
+def _take_over_tables(
+    former: Replicator, renamed: Replicator, change: ReplicatorChange, check: Callable[[], None], log_info: LogInfo
+) -> None:
     """First under the former name: there, a driver that is out of reach may still commit."""
     for table, target_table in {**every_table(renamed), **every_table(former)}.items():
         old, target = former.targets.of(table), renamed.targets.of(table)
@@ -58,12 +64,14 @@ def _take_over_tables(former: Replicator, renamed: Replicator, change: Replicato
         before, now = old.state(table, target_table), target.state(table, target_table)
         if before.control is None or before.control.replicator != former.name or _is_taken(renamed, before, now):
             continue
+        check()
         commit_fence(former, table, target_table, before, change.requested_by)
         before = old.state(table, target_table)
         assert before.control is not None
-        record = before.control.fenced(replicator=renamed.name, attempt=change.id, committed_at=utc_now())
+        check()
+        control = before.control.fenced(replicator=renamed.name, attempt=change.id, committed_at=utc_now())
         highest = split_token(max(before.token or 0, now.token or 0))[0]
-        target.take_over(target_table, before, replace(record, fence=max(record.fence, highest + 1)))
+        target.take_over(target_table, before, replace(control, fence=max(control.fence, highest + 1)))
         log_info(f"{table}: the copy belongs to {renamed.name}")
         failpoint("rename.table")
 
@@ -102,17 +110,12 @@ def _finish(former: Replicator, renamed: Replicator, change: ReplicatorChange) -
     state = former.state
     for name in (former.name, renamed.name):
         state.write_audit(name, change.requested_by, "rename", {"from": former.name, "to": renamed.name})
-        release_lanes(state, name, change.id)
+        release_lanes(state, name, change.holder)
     failpoint("rename.audited")
     done = replace(change, done_at=utc_now())
     state.replicators.change_two(
         former.name,
         renamed.name,
-        lambda entry: replace(_required(entry), change=done),
+        lambda entry: replace(require_holder(entry, former.name, change), change=done),
         lambda _: ReplicatorEntry(renamed.definition, utc_now()),
     )
-
-
-def _required(entry: ReplicatorEntry | None) -> ReplicatorEntry:
-    assert entry is not None
-    return entry

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,8 +14,9 @@ from airflow_cdc_provider.core.decisions.replicator_changes import (
     ReplicatorChange,
     ReplicatorEntry,
     refusal,
+    require_holder,
 )
-from airflow_cdc_provider.core.errors import Blocked, CommandRefused, StepFailed
+from airflow_cdc_provider.core.errors import Blocked, CommandRefused, Fenced, StepFailed
 from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.core.table.state_rows import LEASE_S, Lane
 from airflow_cdc_provider.core.times import utc_now
@@ -51,42 +52,67 @@ def register(state: StateStore, definition: Definition) -> None:
 
 
 def begin(state: StateStore, definition: Definition, kind: ChangeKind, by: str, **arguments: Any) -> ReplicatorChange:
-    """Record a change, or continue the one that an earlier call has begun. ``definition``: if no run has one.
-    Raises CommandRefused (CMD024) if another change is not finished."""
-
-    def begun(entry: ReplicatorEntry | None) -> ReplicatorEntry:
-        entry = entry or ReplicatorEntry(definition, utc_now())
-        unfinished = entry.unfinished
-        if unfinished is None:
-            return replace(entry, change=ReplicatorChange(kind, uuid.uuid4().hex, by, utc_now(), **arguments))
-        same = all(getattr(unfinished, name) == value for name, value in arguments.items())
-        if unfinished.kind is not kind or not same:
-            raise CommandRefused.of(
-                "CMD024",
-                f"another change of {definition.name} has begun and is not finished",
-                where=definition.name,
-                found=f"{unfinished.kind}, begun {unfinished.when}",
-                do=f"finish it first: {unfinished.command(definition.name)}",
-            )
-        return entry
-
-    entry = state.replicators.change(definition.name, begun)
+    """Record a change, or take over the one that an earlier call has begun: the process of that call does nothing more.
+    ``definition``: if no run has one. Raises CommandRefused (CMD024) if another change is not finished, Blocked
+    (CMD020, CMD021, CMD023) if one was finished meanwhile."""
+    change = ReplicatorChange(kind, uuid.uuid4().hex, by, utc_now(), uuid.uuid4().hex, **arguments)
+    entry = state.replicators.change(definition.name, lambda entry: _begun(entry, definition, change, arguments))
     assert entry is not None
     assert entry.change is not None
     return entry.change
 
 
+def _begun(
+    entry: ReplicatorEntry | None, definition: Definition, change: ReplicatorChange, arguments: Mapping[str, Any]
+) -> ReplicatorEntry:
+    entry = entry or ReplicatorEntry(definition, utc_now())
+    unfinished = entry.unfinished
+    if unfinished is None:
+        if problem := refusal(entry, definition):
+            raise Blocked(problem)
+        return replace(entry, change=change)
+    same = all(getattr(unfinished, name) == value for name, value in arguments.items())
+    if unfinished.kind is not change.kind or not same:
+        raise CommandRefused.of(
+            "CMD024",
+            f"another change of {definition.name} has begun and is not finished",
+            where=definition.name,
+            found=f"{unfinished.kind}, begun {unfinished.when}",
+            do=f"finish it first: {unfinished.command(definition.name)}",
+        )
+    return replace(entry, change=replace(unfinished, holder=change.holder))
+
+
 def begin_rename(state: StateStore, definition: Definition, renamed: Definition, by: str) -> ReplicatorChange:
-    """As ``begin``, in the entries of both names, after ``require_free_name``."""
-    former, name = definition.name, renamed.name
-    change = begin(state, definition, ChangeKind.RENAME, by, former=former, name=name)
+    """As ``begin``, in the entries of both names at once. Raises CommandRefused (CMD029) if the new name is in use."""
+    names: dict[str, Any] = {"former": definition.name, "name": renamed.name}
+    change = ReplicatorChange(ChangeKind.RENAME, uuid.uuid4().hex, by, utc_now(), uuid.uuid4().hex, **names)
+    begun: list[ReplicatorEntry] = []
 
-    def reserved(entry: ReplicatorEntry | None) -> ReplicatorEntry:
-        _refuse_in_use(entry, former, name)
-        return ReplicatorEntry(renamed, utc_now(), change)
+    def begin_former(entry: ReplicatorEntry | None) -> ReplicatorEntry:
+        begun.append(_begun(entry, definition, change, names))
+        return begun[-1]
 
-    state.replicators.change(name, reserved)
-    return change
+    def reserve(entry: ReplicatorEntry | None) -> ReplicatorEntry:
+        _refuse_in_use(entry, definition.name, renamed.name)
+        return ReplicatorEntry(renamed, utc_now(), begun[-1].change)
+
+    state.replicators.change_two(definition.name, renamed.name, begin_former, reserve)
+    assert begun[-1].change is not None
+    return begun[-1].change
+
+
+def check_holder(state: StateStore, name: str, change: ReplicatorChange) -> ReplicatorEntry:
+    """The entry of a replicator, immediately before an effect of its ``change``. Raises Fenced (CMD034) if another
+    process has taken the change over, or has finished it."""
+    return require_holder(state.replicators.get(name), name, change)
+
+
+def record(state: StateStore, name: str, change: ReplicatorChange, **changes: Any) -> ReplicatorChange:
+    """The change with these ``changes``, which its entry has. Raises as ``check_holder``."""
+    changed = replace(change, **changes)
+    state.replicators.change(name, lambda entry: replace(require_holder(entry, name, change), change=changed))
+    return changed
 
 
 def require_free_name(state: StateStore, former: str, name: str) -> None:
@@ -107,11 +133,17 @@ def _refuse_in_use(entry: ReplicatorEntry | None, former: str, name: str) -> Non
         )
 
 
-def end_runs(state: StateStore, name: str, holder: str, running: RunningTasks) -> None:
+def end_runs(state: StateStore, name: str, change: ReplicatorChange, running: RunningTasks) -> None:
     """Take both lanes, so that running steps stop and kill their drivers, and wait until Airflow runs no task of the
-    replicator. Raises StepFailed (CMD025) if a task does not end."""
+    replicator. Raises StepFailed (CMD025) if a task does not end, Fenced as ``check_holder``."""
+    check_holder(state, name, change)
     for lane in Lane:
-        state.seize(name, lane, holder, LEASE_S)
+        state.seize(name, lane, change.holder, LEASE_S)
+    try:
+        check_holder(state, name, change)
+    except Fenced:
+        release_lanes(state, name, change.holder)
+        raise
     deadline = time.monotonic() + WAIT_S
     while tasks := running():
         if time.monotonic() > deadline:

@@ -49,7 +49,7 @@ class ReplicatorEntries:
             return _change(connection, replicator, change)
 
     def change_two(self, first: str, second: str, change_first: Change, change_second: Change) -> None:
-        """``change`` for two entries in one transaction."""
+        """``change`` for two entries in one transaction, in this order."""
         with self._database.transaction() as connection:
             _change(connection, first, change_first)
             _change(connection, second, change_second)

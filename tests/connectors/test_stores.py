@@ -117,12 +117,12 @@ def test_all_files_are_listed_copied_and_removed(store: Store, tmp_path: Path) -
     assert list(store.files("absent")) == []
     local = LocalStore(f"{tmp_path}/copied")
     local.write("left over", b"from an interrupted copy")
-    assert copy_files(store, local) == 3
+    assert copy_files(store, local, lambda: None) == 3
     assert {file.path: local.read(file.path) for file in local.files("")} == contents
     store.delete("")
     store.delete("")
     assert list(store.files("")) == []
-    assert copy_files(local, store) == 3
+    assert copy_files(local, store, lambda: None) == 3
     assert {path: store.read(path) for path in contents} == contents
     store.delete("")
 

@@ -87,7 +87,7 @@ def carry_out(call: TaskCall) -> None:
     if call.task == RENAME:
         renamed = replace(definition, name=arguments["name"])
         change = begin_rename(state, definition, renamed, "operator")
-        end_runs(state, name, change.id, list)
+        end_runs(state, name, change, list)
         rename_replicator(replicator, open_replicator(renamed, call.secrets, state), change, print)
         return
     if call.task == MOVE:
@@ -95,12 +95,12 @@ def carry_out(call: TaskCall) -> None:
         change = begin(
             state, definition, ChangeKind.MOVE, "operator", staging=staging, former_staging=definition.staging
         )
-        end_runs(state, name, change.id, list)
+        end_runs(state, name, change, list)
         new = open_log(replace(definition, staging=staging), ConnectionInfo()).store
         move_staging(replicator, change, new, print)
         return
     change = begin(state, definition, ChangeKind.DELETE, "operator", drop_copies=True)
-    end_runs(state, name, change.id, list)
+    end_runs(state, name, change, list)
     delete_replicator(replicator, change, [], print)
 
 

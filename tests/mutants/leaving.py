@@ -26,8 +26,8 @@ LEAVING = (
     Mutant(
         "running steps keep their lease during a deletion",
         f"{CONTROL}/replicator_changes.py",
-        "        state.seize(name, lane, holder, LEASE_S)\n",
-        "        state.acquire(name, lane, holder, LEASE_S)\n",
+        "        state.seize(name, lane, change.holder, LEASE_S)\n",
+        "        state.acquire(name, lane, change.holder, LEASE_S)\n",
         of_deletions("test_running_steps_lose_their_lease_and_tasks_are_waited_for"),
     ),
     Mutant(
@@ -54,9 +54,48 @@ LEAVING = (
     Mutant(
         "a folder is moved although the new one is in use",
         f"{CONTROL}/move_staging.py",
-        "    if _required(state.replicators.get(name)).definition.staging == change.former_staging:",
+        "    if check_holder(state, name, change).definition.staging == former_staging:",
         "    if True:",
         of_moves("test_a_move_that_dies_is_finished_by_its_repetition"),
+    ),
+    Mutant(
+        "a process goes on with a change that another one has finished",
+        "airflow_cdc_provider/core/decisions/replicator_changes.py",
+        "    if entry is None or now is None or (now.id, now.holder) != (change.id, change.holder):",
+        "    if entry is None:",
+        of_moves("test_a_move_that_stood_still_does_nothing_more"),
+    ),
+    Mutant(
+        "a repetition carries out a change beside the process that has begun it",
+        f"{CONTROL}/replicator_changes.py",
+        "change=replace(unfinished, holder=change.holder))",
+        "change=unfinished)",
+        ("tests/provider/test_replicator_entries.py::test_a_change_is_kept_as_it_was_begun",),
+    ),
+    Mutant(
+        "a folder without a log replaces a log",
+        "airflow_cdc_provider/staging/transfer.py",
+        "    if any(file.path == LOG for file in files):\n",
+        "    if True:\n",
+        of_moves("test_a_folder_without_a_log_replaces_no_log"),
+    ),
+    Mutant(
+        "a finished change is begun again",
+        f"{CONTROL}/replicator_changes.py",
+        "            raise Blocked(problem)\n        return replace(entry, change=change)\n",
+        "            pass\n        return replace(entry, change=change)\n",
+        (
+            "tests/provider/test_replicator_entries.py::"
+            "test_what_is_finished_is_not_begun_again_by_a_repetition_on_its_way",
+        ),
+    ),
+    Mutant(
+        "a refused renaming has begun under the former name",
+        f"{CONTROL}/replicator_changes.py",
+        "    state.replicators.change_two(definition.name, renamed.name, begin_former, reserve)\n",
+        "    state.replicators.change(definition.name, begin_former)\n"
+        "    state.replicators.change(renamed.name, reserve)\n",
+        ("tests/provider/test_replicator_entries.py::test_a_rename_to_a_name_in_use_leaves_the_replicator_as_it_was",),
     ),
     Mutant(
         "a table that its owner has added again leaves the publication",

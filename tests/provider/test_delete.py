@@ -45,6 +45,18 @@ def killed_at(name: str, nth: int = 1) -> Callable[[str], None]:
     return failpoint
 
 
+def overtaken_at(name: str, by: Callable[[], object]) -> Callable[[str], None]:
+    """The process stops at its first passage, and goes on after ``by``."""
+    passages = []
+
+    def failpoint(passed: str) -> None:
+        if passed == name and not passages:
+            passages.append(passed)
+            by()
+
+    return failpoint
+
+
 @pytest.fixture(autouse=True)
 def tasks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The tasks that Airflow runs."""
@@ -150,6 +162,27 @@ def test_a_deletion_that_dies_is_finished_by_its_repetition(
     assert not (harness.folder / "staging/shop").exists()
     entry = harness.state.replicators.get("shop")
     assert entry is not None and entry.gone
+
+
+@pytest.mark.parametrize("name", FAILPOINTS)
+def test_a_deletion_that_stood_still_removes_nothing_of_what_has_begun_again(
+    cdc: CommandLine, harness: RunHarness, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    def finish_and_begin_again() -> None:
+        assert cdc("delete", "shop", "--yes", "shop").code == 0
+        assert cdc("recreate", "shop").code == 0
+        assert harness.run("r2").problems == ()
+
+    replicated(harness)
+    with monkeypatch.context() as patch:
+        patch.setattr(delete_replicator, "failpoint", overtaken_at(name, finish_and_begin_again))
+        late = cdc("delete", "shop", "--drop-copies", "--yes", "shop")
+    assert late.code == 75 and "CMD034" in late.err
+    assert harness.source.read()["slot"] is not None
+    harness.source.change("public.a")
+    assert harness.run("r3").problems == ()
+    assert harness.control("public.a").window == 2
+    assert len(harness.state.tables("shop")) == 2
 
 
 def test_running_steps_lose_their_lease_and_tasks_are_waited_for(

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from airflow_cdc_provider.cli import leaving
 from airflow_cdc_provider.control import move_staging, rename_replicator
-from airflow_cdc_provider.core.errors import Blocked
+from airflow_cdc_provider.core.errors import Blocked, StagingUnavailable
 from airflow_cdc_provider.core.table.state_rows import LEASE_S, Lane
 from airflow_cdc_provider.staging import transfer
+from airflow_cdc_provider.staging.local_store import LocalStore
 from tests.provider.command_line import CommandLine, replicated
 from tests.provider.run_harness import RunHarness
-from tests.provider.test_delete import Killed, killed_at, yaml_of
+from tests.provider.test_delete import Killed, killed_at, overtaken_at, yaml_of
 
 RENAMING = (
     "rename.begun",
@@ -42,15 +44,15 @@ def renamed(harness: RunHarness) -> None:
     harness.definition = replace(harness.definition, name="mall")
 
 
-def goes_on(harness: RunHarness, name: str) -> None:
+def goes_on(harness: RunHarness, name: str, window: int = 2) -> None:
     """A change is applied, and no table is copied again."""
     harness.source.change("public.a")
-    decision = harness.open("next")
+    decision = harness.open(f"next {window}")
     assert decision.plan.copy == () and decision.stop is None
     harness.spark(decision)
-    assert harness.close("next").problems == ()
+    assert harness.close(f"next {window}").problems == ()
     assert harness.control("public.a").replicator == name
-    assert harness.control("public.a").window == 2
+    assert harness.control("public.a").window == window
 
 
 def test_a_renamed_replicator_continues_without_a_copy(cdc: CommandLine, harness: RunHarness) -> None:
@@ -89,6 +91,26 @@ def test_a_renaming_that_dies_is_finished_by_its_repetition(
     renamed(harness)
     goes_on(harness, "mall")
     assert not (harness.folder / "staging/shop").exists()
+
+
+@pytest.mark.parametrize("name", RENAMING)
+def test_a_renaming_that_stood_still_does_nothing_more(
+    cdc: CommandLine, harness: RunHarness, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    def finish_and_run() -> None:
+        assert cdc("rename", "shop", "mall").code == 0
+        renamed(harness)
+        goes_on(harness, "mall")
+
+    replicated(harness)
+    with monkeypatch.context() as patch:
+        for module in (rename_replicator, transfer):
+            patch.setattr(module, "failpoint", overtaken_at(name, finish_and_run))
+        late = cdc("rename", "shop", "mall")
+    assert late.code == 75 and "CMD034" in late.err
+    goes_on(harness, "mall", window=3)
+    entry = harness.state.replicators.get("shop")
+    assert entry is not None and entry.gone
 
 
 def test_a_name_in_use_or_of_another_form_is_refused(cdc: CommandLine, harness: RunHarness) -> None:
@@ -156,6 +178,60 @@ def test_a_move_that_dies_is_finished_by_its_repetition(
     harness.definition = replace(harness.definition, staging=replace(harness.definition.staging, location=new))
     goes_on(harness, "shop")
     assert not (harness.folder / "staging/shop").exists()
+
+
+@pytest.mark.parametrize("name", MOVING)
+def test_a_move_that_stood_still_does_nothing_more(
+    cdc: CommandLine, harness: RunHarness, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    new = f"{harness.folder}/new"
+
+    def finish_and_run() -> None:
+        assert cdc("move", "shop", "--staging", new).code == 0
+        harness.definition = replace(harness.definition, staging=replace(harness.definition.staging, location=new))
+        goes_on(harness, "shop")
+
+    replicated(harness)
+    with monkeypatch.context() as patch:
+        for module in (move_staging, transfer):
+            patch.setattr(module, "failpoint", overtaken_at(name, finish_and_run))
+        late = cdc("move", "shop", "--staging", new)
+    assert late.code == 75 and "CMD034" in late.err
+    goes_on(harness, "shop", window=3)
+
+
+@pytest.mark.parametrize("command", [("move", "shop", "--staging", "{folder}/new"), ("rename", "shop", "mall")])
+def test_of_two_processes_that_repeat_a_change_the_later_one_finishes_it(
+    cdc: CommandLine, harness: RunHarness, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    """The first one ends its part while the second is on the way to begin the copy again."""
+    command = tuple(part.format(folder=harness.folder) for part in command)
+    replicated(harness)
+    with monkeypatch.context() as patch:
+        patch.setattr(transfer, "failpoint", killed_at("transfer.file"))
+        with pytest.raises(Killed):
+            cdc(*command)
+    module = move_staging if command[0] == "move" else rename_replicator
+    finished = []
+    with monkeypatch.context() as patch:
+        at = "move.begun" if command[0] == "move" else "rename.stream"
+        patch.setattr(module, "failpoint", overtaken_at(at, lambda: finished.append(cdc(*command).code)))
+        late = cdc(*command)
+    assert (finished, late.code) == ([0], 75)
+    if command[0] == "move":
+        staging = replace(harness.definition.staging, location=f"{harness.folder}/new")
+        harness.definition = replace(harness.definition, staging=staging)
+    else:
+        renamed(harness)
+    goes_on(harness, harness.definition.name)
+
+
+def test_a_folder_without_a_log_replaces_no_log(tmp_path: Path) -> None:
+    empty, log = LocalStore(f"{tmp_path}/empty"), LocalStore(f"{tmp_path}/log")
+    log.write("LOG", b"1")
+    with pytest.raises(StagingUnavailable, match="STG012"):
+        transfer.copy_files(empty, log, lambda: None)
+    assert log.read("LOG") == b"1"
 
 
 def test_a_folder_in_use_or_inside_the_old_one_is_refused(cdc: CommandLine, harness: RunHarness) -> None:

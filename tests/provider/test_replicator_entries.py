@@ -9,10 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from airflow_cdc_provider.control.replicator_changes import begin, recreate, register, require_unchanged
+from airflow_cdc_provider.control.replicator_changes import (
+    begin,
+    begin_rename,
+    record,
+    recreate,
+    register,
+    require_unchanged,
+)
 from airflow_cdc_provider.core.decisions.commands import CommandKind
 from airflow_cdc_provider.core.decisions.replicator_changes import ChangeKind, OwnedTable, ReplicatorEntry
-from airflow_cdc_provider.core.errors import Blocked, CommandRefused
+from airflow_cdc_provider.core.errors import Blocked, CommandRefused, Fenced
 from airflow_cdc_provider.core.spec.definition import Definition, Source, Staging, TableRule, Target
 from airflow_cdc_provider.state.store import StateStore
 
@@ -48,10 +55,14 @@ def test_a_run_registers_its_definition_and_a_later_one_replaces_it(store: State
 def test_a_change_is_kept_as_it_was_begun(store: StateStore) -> None:
     register(store, SHOP)
     first = begin(store, SHOP, ChangeKind.DELETE, "ann", drop_copies=True)
-    assert begin(store, SHOP, ChangeKind.DELETE, "bob", drop_copies=True) == first
+    second = begin(store, SHOP, ChangeKind.DELETE, "bob", drop_copies=True)
+    assert second == replace(first, holder=second.holder)
+    with pytest.raises(Fenced, match="CMD034"):
+        record(store, "shop", first, copied=True)
+    assert record(store, "shop", second, copied=True) == entry_of(store).change
     with pytest.raises(CommandRefused, match=r"CMD024.*airflow cdc delete shop --drop-copies"):
         begin(store, SHOP, ChangeKind.RENAME, "ann", former="shop", name="mall")
-    owned = replace(first, owned=(OwnedTable("public.a", "a", "1"),))
+    owned = replace(second, owned=(OwnedTable("public.a", "a", "1"),))
     store.replicators.change("shop", lambda entry: entry and replace(entry, change=owned))
     assert entry_of(store).change == owned
     for refused in (register, require_unchanged):
@@ -79,6 +90,30 @@ def test_a_change_that_raises_leaves_the_entry(store: StateStore) -> None:
     with pytest.raises(CommandRefused):
         store.replicators.change_two("shop", "mall", lambda _: None, broken)
     assert entry_of(store) == before
+
+
+def test_a_rename_to_a_name_in_use_leaves_the_replicator_as_it_was(store: StateStore) -> None:
+    for definition in (SHOP, replace(SHOP, name="mall")):
+        register(store, definition)
+    before = store.replicators.all()
+    with pytest.raises(CommandRefused, match="CMD029"):
+        begin_rename(store, SHOP, replace(SHOP, name="mall"), "ann")
+    assert store.replicators.all() == before
+    require_unchanged(store, SHOP)
+
+
+def test_what_is_finished_is_not_begun_again_by_a_repetition_on_its_way(store: StateStore) -> None:
+    register(store, SHOP)
+    moved = replace(SHOP.staging, location="/new")
+    move = begin(store, SHOP, ChangeKind.MOVE, "ann", staging=moved, former_staging=SHOP.staging)
+    store.replicators.change("shop", lambda entry: entry and replace(entry, definition=replace(SHOP, staging=moved)))
+    record(store, "shop", move, done_at="2026-01-01T00:00:00Z")
+    with pytest.raises(Blocked, match="CMD023"):
+        begin(store, SHOP, ChangeKind.MOVE, "bob", staging=moved, former_staging=SHOP.staging)
+    deletion = begin(store, replace(SHOP, staging=moved), ChangeKind.DELETE, "ann", drop_copies=False)
+    record(store, "shop", deletion, done_at="2026-01-01T00:00:00Z")
+    with pytest.raises(Blocked, match="CMD020"):
+        begin(store, replace(SHOP, staging=moved), ChangeKind.DELETE, "bob", drop_copies=False)
 
 
 def test_the_rows_of_a_replicator_get_another_name_or_go(store: StateStore) -> None:

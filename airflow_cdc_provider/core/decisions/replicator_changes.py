@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from airflow_cdc_provider.core.errors import Problem
+from airflow_cdc_provider.core.errors import Fenced, Problem
 from airflow_cdc_provider.core.spec.definition import Definition, Staging
 
 
@@ -27,7 +27,8 @@ class OwnedTable:
 
 @dataclass(frozen=True)
 class ReplicatorChange:
-    """Times are UTC in ISO 8601 format; ``done_at`` is empty while the change is in progress.
+    """Times are UTC in ISO 8601 format; ``done_at`` is empty while the change is in progress. ``holder``: the process
+    that carries it out; a repetition of the command takes it over.
 
     ``owned``: the tables of a deletion, None until they are fenced. ``former`` and ``name``: the names of a renaming,
     which both entries have; ``copied``: whether its staging folder is. ``former_staging`` and ``staging``: of a
@@ -37,6 +38,7 @@ class ReplicatorChange:
     id: str
     requested_by: str
     requested_at: str
+    holder: str = ""
     drop_copies: bool = False
     owned: tuple[OwnedTable, ...] | None = None
     former: str = ""
@@ -83,6 +85,21 @@ class ReplicatorEntry:
         """Whether nothing is left under this name: it was deleted or renamed."""
         change = self.change
         return change is not None and bool(change.done_at) and change.kind is not ChangeKind.MOVE
+
+
+def require_holder(entry: ReplicatorEntry | None, replicator: str, change: ReplicatorChange) -> ReplicatorEntry:
+    """The entry, if it has the ``change``, unfinished and by the same process. Raises Fenced (CMD034)."""
+    now = entry.unfinished if entry is not None else None
+    if entry is None or now is None or (now.id, now.holder) != (change.id, change.holder):
+        raise Fenced.of(
+            "CMD034",
+            f"another process has taken over the {change.kind} of {replicator}, or has finished it",
+            where=replicator,
+            found=f"the {change.kind} of {change.requested_at[:19]}, held by {now.holder}" if now else "no such change",
+            do=f"see how it ends: airflow cdc status {replicator}",
+            data="this process does nothing more",
+        )
+    return entry
 
 
 def refusal(entry: ReplicatorEntry | None, definition: Definition) -> Problem | None:
