@@ -59,7 +59,8 @@ def tables_to_reconcile(replicator: Replicator, run_id: str) -> tuple[RunPlan, t
 
 def pause_stream(replicator: Replicator, run_id: str, log_info: LogInfo) -> tuple[str, ...]:
     """Take the copy lane and put each table into ``resyncing``, in which it accepts no commit of the stream. A table
-    that was paused meanwhile stays paused. Returns the tables that may be copied. Raises Fenced (LSE001) if another run
+    that was paused meanwhile stays paused, and a rewind that has begun meanwhile gives way only to a copy that an
+    operator has requested. Returns the tables that may be copied. Raises Fenced (LSE001) if another run
     holds the lane.
 
     May be repeated: a table that is in this state by the same command stays as it is.
@@ -87,6 +88,10 @@ def pause_stream(replicator: Replicator, run_id: str, log_info: LogInfo) -> tupl
             continue
         verdict = verdicts.get(task.table)
         command = verdict.command if verdict else ""
+        if current.control.state.name is TableState.REWINDING and not command:
+            state.release_claim(name, task.table, run_id)
+            log_info(f"{task.table} is skipped: its rewind is not finished; the next run finishes it")
+            continue
         current_state = current.control.state
         if current_state.name is TableState.RESYNCING and current_state.command == command:
             paused.append(task.table)

@@ -12,8 +12,10 @@ from airflow_cdc_provider.control.footprint import every_table
 from airflow_cdc_provider.control.publish_cut import publish_cut
 from airflow_cdc_provider.control.replicator import LogInfo, Replicator
 from airflow_cdc_provider.control.replicator_changes import check_holder, record, release_lanes
+from airflow_cdc_provider.control.rewind import finish_rewind, rewinding_tables
 from airflow_cdc_provider.control.table_rows import current_row
 from airflow_cdc_provider.core.decisions.replicator_changes import ReplicatorChange, ReplicatorEntry, require_holder
+from airflow_cdc_provider.core.errors import Blocked
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.table.control_record import split_token
 from airflow_cdc_provider.core.times import utc_now
@@ -65,6 +67,10 @@ def _take_over_tables(
         if before.control is None or before.control.replicator != former.name or _is_taken(renamed, before, now):
             continue
         check()
+        if rewinding_tables({table: before}, before.control.owner):
+            _finish_rewind(former, table, target_table, change, log_info)
+            before = old.state(table, target_table)
+        check()
         commit_fence(former, table, target_table, before, change.requested_by)
         before = old.state(table, target_table)
         assert before.control is not None
@@ -74,6 +80,16 @@ def _take_over_tables(
         target.take_over(target_table, before, replace(control, fence=max(control.fence, highest + 1)))
         log_info(f"{table}: the copy belongs to {renamed.name}")
         failpoint("rename.table")
+
+
+def _finish_rewind(
+    former: Replicator, table: str, target_table: str, change: ReplicatorChange, log_info: LogInfo
+) -> None:
+    """Under the new name the earlier version is unknown."""
+    try:
+        finish_rewind(former, table, target_table, change.requested_by)
+    except Blocked as error:  # the copy waits for a resync, under the new name, too
+        log_info(f"{table}: {error}")
 
 
 def _is_taken(renamed: Replicator, before: TargetState, now: TargetState) -> bool:

@@ -2,7 +2,8 @@
 
 Three commits: a fence with the state ``rewinding`` and the version to restore, which rejects every running attempt; the
 restore of the data; a fence with the cursor of that version. After a crash, the next process that reads the state
-``rewinding`` repeats the remaining commits.
+``rewinding`` repeats the remaining commits. If the version is not there any more then, it is unknown whether the rows
+are those of the cursor: the table stays ``rewinding``, without a version, until it is copied again.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from airflow_cdc_provider.core.decisions.rewinds import refusal, target_window
 from airflow_cdc_provider.core.errors import Blocked, CommandRefused, Fenced
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.source_names import in_shell
 from airflow_cdc_provider.core.table.states import State, TableState, require_move
 from airflow_cdc_provider.core.times import utc_now
 from airflow_cdc_provider.targets.target import TargetState
@@ -39,27 +41,38 @@ def rewind(
         except CommandRefused as refused:
             return StateChange(status.table, refusal=refused.problems[0])
     try:
-        return StateChange(status.table, finish_rewind(replicator, status.table, status.target, actor).state)
+        begun_now = control.state.command != command.id
+        record = finish_rewind(replicator, status.table, status.target, actor, begun_now=begun_now)
+        return StateChange(status.table, record.state)
     except Blocked as blocked:
         return StateChange(status.table, refusal=blocked.problems[0])
 
 
-def finish_rewind(replicator: Replicator, table: str, target_table: str, actor: str) -> ControlRecord:
-    """Finish a rewind whose state ``rewinding`` is committed. Raises Blocked if the target cannot restore the version;
-    the table is then replicating as before. Raises Fenced if another process has finished the rewind."""
+def finish_rewind(
+    replicator: Replicator, table: str, target_table: str, actor: str, begun_now: bool = False
+) -> ControlRecord:
+    """Finish a rewind whose state ``rewinding`` is committed. Raises Fenced if another process has finished it, Blocked
+    if the target cannot restore the version. ``begun_now``: by this process, so that no other one has restored the
+    rows: the table is then replicating as before. Else it waits for a new copy."""
     failpoint("rewind.after_fence")
     target = replicator.targets.of(table)
     current = target.state(table, target_table)
     rewinding = current.control
-    assert rewinding is not None
+    if rewinding is None or rewinding.state.name is not TableState.REWINDING:
+        raise _finished(table)
     version = rewinding.state.version
-    assert version is not None
+    if version is None:
+        raise _version_gone(replicator, table)
     past_control = target.control_at(table, target_table, version)
     try:
-        assert past_control is not None, "a version is named only with its control record"
+        if past_control is None:
+            raise _version_gone(replicator, table)
         target.restore_version(target_table, current, version)
-    except Blocked:
+    except Blocked as error:
         state = State(TableState.REPLICATING, utc_now(), "the target could not be restored", set_by=actor)
+        if not begun_now:
+            remedy = _resync(replicator, table)
+            state = replace(rewinding.state, version=None, reason=error.problems[0].what, remedy=remedy)
         commit_fence(replicator, table, target_table, current, actor, state)
         raise
     failpoint("rewind.after_cut")
@@ -67,18 +80,32 @@ def finish_rewind(replicator: Replicator, table: str, target_table: str, actor: 
     state = State(TableState.REPLICATING, utc_now(), begun.reason, set_by=begun.set_by, command=begun.command)
     current = target.state(table, target_table)
     if current.control is None or current.control.nonce != rewinding.nonce:
-        raise Fenced.of(
-            "FEN004",
-            f"another process has finished the rewind of {table}",
-            table,
-            do="nothing: the rewind is complete",
-        )
+        raise _finished(table)
     restored = replace(past_control, owner=rewinding.owner, fence=rewinding.fence, resyncs=rewinding.resyncs)
     record = restored.fenced(state, attempt=actor, committed_at=utc_now())
     record = target.fence(target_table, current, record)
     detail = {"table": table, "fence": record.fence, "window": record.window, "from_window": rewinding.window}
     replicator.state.write_audit(replicator.name, actor, "rewind", detail)
     return record
+
+
+def _finished(table: str) -> Fenced:
+    return Fenced.of(
+        "FEN004",
+        f"another process has finished the rewind of {table}",
+        table,
+        do="nothing: the rewind is complete",
+    )
+
+
+def _version_gone(replicator: Replicator, table: str) -> Blocked:
+    what = f"the target does not have the version any more to which {table} returns"
+    data = "its rows may be those of that version or of its cursor"
+    return Blocked.of("CMD010", what, table, do=_resync(replicator, table), data=data)
+
+
+def _resync(replicator: Replicator, table: str) -> str:
+    return f"airflow cdc resync {replicator.name} --table {in_shell(table)}"
 
 
 def _commit_rewinding(
@@ -102,10 +129,13 @@ def _commit_rewinding(
 
 
 def rewinding_tables(states: Mapping[str, TargetState], owner: str) -> list[str]:
-    """Those whose rewind an earlier process began."""
+    """Those whose rewind an earlier process began, and which can still be finished."""
     controls = ((table, current.control) for table, current in states.items())
     return [
         table
         for table, control in controls
-        if control and control.state.name is TableState.REWINDING and control.owner == owner
+        if control
+        and control.state.name is TableState.REWINDING
+        and control.state.version is not None
+        and control.owner == owner
     ]

@@ -27,10 +27,11 @@ def command(kind: CommandKind, *tables: str) -> Command:
         (CommandKind.PAUSE, S.REPLICATING, ""),
         (CommandKind.PAUSE, S.BLOCKED, ""),
         (CommandKind.PAUSE, S.RESYNCING, "CMD004"),
-        (CommandKind.PAUSE, S.REWINDING, "CMD001"),
+        (CommandKind.PAUSE, S.REWINDING, "CMD004"),
         (CommandKind.RESUME, S.PAUSED, ""),
         (CommandKind.RESUME, S.BLOCKED, ""),
         (CommandKind.RESUME, S.RESYNCING, "CMD004"),
+        (CommandKind.RESUME, S.REWINDING, "CMD004"),
     ],
 )
 def test_a_command_gives_a_new_state_or_the_reason_of_its_refusal(

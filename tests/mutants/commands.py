@@ -8,7 +8,7 @@ DECISIONS, CONTROL = "airflow_cdc_provider/core/decisions", "airflow_cdc_provide
 PAUSED, RESYNCS = "tests/provider/test_paused_copies.py", "tests/core/test_pending_resyncs.py"
 TARGETS, SENSOR = "tests/provider/test_target_commands.py", "tests/provider/test_changes_sensor.py"
 LEFT, QUARANTINE = "tests/provider/test_left_tables.py", "tests/provider/test_quarantine.py"
-IGNORED = "tests/provider/test_ignored_until_copied.py"
+REWINDS, IGNORED = "tests/provider/test_unfinished_rewinds.py", "tests/provider/test_ignored_until_copied.py"
 
 COMMANDS = (
     Mutant(
@@ -59,6 +59,55 @@ COMMANDS = (
         ", resyncs=rewinding.resyncs)",
         ")",
         ("tests/provider/test_requests.py",),
+    ),
+    Mutant(
+        "a resume ends a rewind",
+        f"{DECISIONS}/pause_resume.py",
+        "    if status.state in CHANGING_ROWS:",
+        "    if status.state is TableState.RESYNCING:",
+        (REWINDS,),
+    ),
+    Mutant(
+        "rows that an earlier process may have restored get the cursor from before",
+        f"{CONTROL}/rewind.py",
+        "        if not begun_now:\n",
+        "        if False:\n",
+        (REWINDS,),
+    ),
+    Mutant(
+        "a rewind without its version stops the run",
+        f"{CONTROL}/rewind.py",
+        "        if past_control is None:\n            raise _version_gone(replicator, table)\n",
+        "        assert past_control is not None\n",
+        (REWINDS,),
+    ),
+    Mutant(
+        "a run finishes a rewind that it has just finished",
+        f"{CONTROL}/rewind.py",
+        "    if rewinding is None or rewinding.state.name is not TableState.REWINDING:",
+        "    if rewinding is None:",
+        (REWINDS,),
+    ),
+    Mutant(
+        "a rewind that cannot be finished starts run after run",
+        f"{CONTROL}/rewind.py",
+        "        and control.state.version is not None\n",
+        "",
+        (REWINDS,),
+    ),
+    Mutant(
+        "a renamed copy returns to an unknown version",
+        f"{CONTROL}/rename_replicator.py",
+        "        if rewinding_tables({table: before}, before.control.owner):",
+        "        if False:",
+        (REWINDS,),
+    ),
+    Mutant(
+        "a copy without a request ends a rewind",
+        f"{CONTROL}/reconcile.py",
+        "        if current.control.state.name is TableState.REWINDING and not command:",
+        "        if False:",
+        (REWINDS,),
     ),
     Mutant(
         "a resync ends while one of its copies is being made",

@@ -198,7 +198,7 @@ RUNS = (
     Mutant(
         "a table that is being copied again is set replicating by a resume",
         f"{CORE}/decisions/pause_resume.py",
-        "    if status.state is TableState.RESYNCING:",
+        "    if status.state in CHANGING_ROWS:",
         "    if status.state is TableState.REWINDING:",
         ("tests/core/test_pause_resume.py",),
     ),

@@ -11,6 +11,12 @@ from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.source_names import in_shell
 from airflow_cdc_provider.core.table.states import State, TableState, require_move
 
+CHANGING_ROWS = {
+    TableState.RESYNCING: ("is being copied again", "after the copy"),
+    TableState.REWINDING: ("is being rewound", "after the rewind, or after a resync"),
+}
+"""States in which the rows may be those of another window than the cursor, what that means, and until when."""
+
 
 @dataclass(frozen=True)
 class TableStatus:
@@ -58,8 +64,8 @@ def _plan_state_change(command: Command, status: TableStatus, at: str) -> StateC
     target_state = TableState.PAUSED if pauses else target_state
     if status.state is target_state:
         return StateChange(status.table)
-    if status.state is TableState.RESYNCING:
-        return StateChange(status.table, refusal=_resyncing(command, status))
+    if status.state in CHANGING_ROWS:
+        return StateChange(status.table, refusal=_changing_rows(command, status))
     try:
         require_move(status.table, status.state, target_state)
     except CommandRefused as refused:
@@ -91,13 +97,14 @@ def no_copy(command: Command, status: TableStatus) -> Problem:
     )
 
 
-def _resyncing(command: Command, status: TableStatus) -> Problem:
+def _changing_rows(command: Command, status: TableStatus) -> Problem:
+    what, after = CHANGING_ROWS[status.state]
     return Problem(
         "CMD004",
-        f"{status.table} is being copied again",
+        f"{status.table} {what}",
         where=status.table,
-        found="resyncing",
-        do=f"{command.kind} it after the copy",
+        found=status.state.value,
+        do=f"{command.kind} it {after}",
     )
 
 

@@ -162,7 +162,8 @@ def _decide_by_state(facts: Facts, table: TableFacts, control: ControlRecord) ->
                 name, TableAction.RECONCILE, state.reason or "an earlier resync did not finish", command=state.command
             )
         case TableState.REWINDING:
-            do = f"wait for the next run, which finishes it; if it does not: {resync_line(facts, name)}"
+            do = resync_line(facts, name)
+            do = do if state.version is None else f"wait for the next run, which finishes it; if it does not: {do}"
             return _blocked(name, Problem("TBL002", f"a rewind of {name} did not finish", where=name, do=do))
         case _:
             return _decide_replicating(facts, table, control)

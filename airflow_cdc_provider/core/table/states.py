@@ -68,7 +68,8 @@ windows."""
 @dataclass(frozen=True)
 class State:
     """A state with its history. ``since``: UTC in ISO 8601 format. ``command``: the id of the command that set it.
-    ``version``: the target's version to which a rewinding table returns. ``question``: what a blocked table waits
+    ``version``: the target's version to which a rewinding table returns; None if that is not
+    possible any more, and it waits for a new copy. ``question``: what a blocked table waits
     for."""
 
     name: TableState
