@@ -45,6 +45,7 @@ from spark_jobs.quarantine.refetch import DirtyKey
 from spark_jobs.runtime.job import Job, TableWork
 from spark_jobs.windows.log_reader import WindowSlice, read_records, require_unchanged, row_records
 from spark_jobs.windows.parquet_files import open_parquet
+from spark_jobs.writers.former_columns import without_columns
 from spark_jobs.writers.merge_errors import as_integrity_error
 from spark_jobs.writers.writer import open_writer
 
@@ -334,5 +335,7 @@ class BatchInput:
         return current_rows(self.history, self.stored_rows(), self.plan.schema.key)
 
     def stored_rows(self) -> DataFrame:
-        """All rows of the table, of a history all versions."""
-        return open_writer(self.job, self.work).read(self.task, self.version)
+        """All rows of the table, of a history all versions. Without the batch's new columns: the table may have former
+        ones of their names, whose values the merge removes."""
+        rows = open_writer(self.job, self.work).read(self.task, self.version)
+        return without_columns(rows, self.plan.added)

@@ -64,3 +64,9 @@ def taken_in(
         same = [old.name for new, old in both if new.name not in taken]
         taken += [name for name in same if frame.where(f"{quoted(name)} IS NOT NULL").limit(1).count()]
     return taken
+
+
+def without_columns(frame: DataFrame, added: Sequence[Column]) -> DataFrame:
+    """Without what the table has under the names of ``added``."""
+    names = {column.name.lower() for column in added}
+    return frame.select(*(quoted(name) for name in frame.columns if name.lower() not in names))

@@ -13,9 +13,17 @@ FOLD = "tests/spark/test_fold.py"
 UNORDERED = "tests/spark/test_unordered.py"
 TRUNCATED = "test_a_truncate_removes_all_earlier_rows_and_a_change_without_its_row_applies_nothing"
 BARE_TRUNCATED = "test_a_truncate_removes_all_equal_rows_and_a_delete_without_its_row_blocks_the_table"
+FORMER = "test_the_values_of_a_former_column_do_not_count_in_a_new_one_of_its_name"
 RANDOM = "tests/spark/test_merge_random.py"
 
 FOLDS = (
+    Mutant(
+        "a fold reads the values of a former column as those of a new one",
+        "spark_jobs/batches/batch_input.py",
+        "return without_columns(rows, self.plan.added)",
+        "return rows",
+        (f"{KEYLESS}::{FORMER}[delta]",),
+    ),
     Mutant(
         "of two entries for one position any is used",
         "spark_jobs/folds/lives.py",

@@ -69,6 +69,12 @@ def test_a_dropped_column_stays_and_a_column_of_the_same_name_starts_anew(table:
     assert table.rows() == [(1, "again"), (2, None), (3, None), (4, None), (5, None), (6, "new")]
 
 
+def test_a_moved_row_has_nothing_of_a_former_column_in_a_new_one_of_its_name(table: ScriptedTable) -> None:
+    table.apply([table.alter(schema()), table.insert(row(5))])
+    table.apply([table.alter(schema(V)), *table.move(row(1), row(7), complete=False), table.insert(row(6, v="new"))])
+    assert table.rows() == [(2, None), (3, None), (4, None), (5, None), (6, "new"), (7, None)]
+
+
 def test_a_new_column_with_another_type_than_a_former_one_of_its_name_is_not_written_into_it(
     table: ScriptedTable,
 ) -> None:
