@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
+from airflow_cdc_provider.core.errors import Blocked
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
@@ -60,8 +61,8 @@ class VersionedTarget(ABC):
         record: ControlRecord,
         commit: Callable[[Any, ControlRecord], None],
     ) -> ControlRecord:
-        """``commit``: commits ``record`` without data on top of the open table. If its response is lost, the table is
-        read again: the commit is ours if the nonce is."""
+        """``commit``: commits ``record`` without data on top of the open table, or raises Blocked. If its response is
+        lost, the table is read again: the commit is ours if the nonce is."""
         record = claim_fence(self.log, record, expected)
         for _ in range(SHARED_TRIES if expected.shared else 2):
             with self.unchanged(target_table, expected, record.table) as opened:
@@ -69,6 +70,8 @@ class VersionedTarget(ABC):
                     failpoint("fence.before")
                     commit(opened, record)
                     failpoint("fence.after")
+                except Blocked:
+                    raise
                 except Exception:  # after any error of the library, only the table shows whether the commit succeeded
                     if has_commit(self.state(record.table, target_table), record):
                         return record

@@ -10,7 +10,7 @@ from airflow_cdc_provider.core.errors import Blocked
 from airflow_cdc_provider.core.table.alterations import Alter, Alteration, alterations
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType
 from airflow_cdc_provider.core.table.schema_changes import ChangeKind, SchemaChange
-from airflow_cdc_provider.targets.database.alter_sql import remaining
+from airflow_cdc_provider.targets.due_alterations import remaining
 
 NAMES = "abcdef"
 

@@ -7,6 +7,8 @@ from tests.mutants.mutant import Mutant
 CORE = "tests/core/test_identity.py"
 ALTERATIONS = "tests/connectors/test_mysql_alterations.py"
 REMAINING = "tests/core/test_remaining_alterations.py"
+IN_TARGETS = "tests/spark/contract/test_alterations.py"
+NOT_RENAMED = "test_a_column_is_not_renamed_to_the_name_of_a_former_one"
 POLLED = "tests/connectors/test_jdbc_poll_identities.py"
 POSTGRES = "tests/spark/pipelines/schema_changes/test_postgres_statements.py"
 MARIADB = "tests/spark/pipelines/schema_changes/test_mariadb_statements.py"
@@ -120,16 +122,23 @@ SCHEMA_CHANGES = (
     ),
     Mutant(
         "an alteration that is done is executed again",
-        "airflow_cdc_provider/targets/database/alter_sql.py",
+        "airflow_cdc_provider/targets/due_alterations.py",
         "if _may_be_done(naming[:done], present) and",
         "if not done and",
         (REMAINING,),
     ),
     Mutant(
         "an alteration counts as done by its new name alone",
-        "airflow_cdc_provider/targets/database/alter_sql.py",
+        "airflow_cdc_provider/targets/due_alterations.py",
         "if _old(one) in present or (one.to and _new(one) not in present):",
         "if one.to and _new(one) not in present:",
         (REMAINING,),
+    ),
+    Mutant(
+        "a table of versions gets two columns of one name",
+        "airflow_cdc_provider/targets/due_alterations.py",
+        "    for one in _taken(present, [one for one in alterations if _changes_names(one)]):",
+        "    for one in ():",
+        (f"{IN_TARGETS}::{NOT_RENAMED}[delta-Former]",),
     ),
 )

@@ -10,7 +10,7 @@ from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.table.alterations import Alteration
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.merge_plan import MergePlan, schema_delta
-from airflow_cdc_provider.targets.database.alter_sql import alteration_statements, remaining
+from airflow_cdc_provider.targets.database.alter_sql import alteration_statements
 from airflow_cdc_provider.targets.database.commit import Commit
 from airflow_cdc_provider.targets.database.conflicts import retry_conflicts
 from airflow_cdc_provider.targets.database.merge_sql import Counts, Effect, Statement, merge_statements
@@ -18,6 +18,7 @@ from airflow_cdc_provider.targets.database.shared_columns import require_equal_c
 from airflow_cdc_provider.targets.database.sql import add_columns
 from airflow_cdc_provider.targets.database.staging import run
 from airflow_cdc_provider.targets.database.target import DatabaseTarget
+from airflow_cdc_provider.targets.due_alterations import remaining
 from airflow_cdc_provider.targets.fencing import claim_fence
 from airflow_cdc_provider.targets.target import TargetState
 

@@ -81,6 +81,10 @@ def altered(table: TableMetadata, alterations: Sequence[Alteration]) -> TableMet
     return table
 
 
+def names(table: TableMetadata) -> list[str]:
+    return [field["name"] for field in _fields(table)]
+
+
 def _fields(table: TableMetadata) -> list[dict[str, Any]]:
     return list(json.loads(table.metadata["schemaString"])["fields"])
 

@@ -41,6 +41,7 @@ from airflow_cdc_provider.targets.delta.record_text import record_text
 from airflow_cdc_provider.targets.delta.storage import error_text, storage_options
 from airflow_cdc_provider.targets.delta.time_travel import log_files, oldest_version
 from airflow_cdc_provider.targets.delta.unfit import unfit
+from airflow_cdc_provider.targets.due_alterations import due_at_once
 from airflow_cdc_provider.targets.fencing import cannot_restore, superseded, table_changed
 from airflow_cdc_provider.targets.needs_spark import NeedsSpark
 from airflow_cdc_provider.targets.target import EarlierVersion, RowsRead, TargetState
@@ -270,7 +271,8 @@ class DeltaTarget(VersionedTarget):
 
         def commit(opened: Any, record: ControlRecord) -> None:
             before = metadata_of(opened)
-            after = column_alterations.altered(before, alterations)
+            due = due_at_once(self.locate(target_table), column_alterations.names(before), alterations)
+            after = column_alterations.altered(before, due)
             protocol = [] if after.protocol == before.protocol else [{"protocol": after.protocol}]
             self._commit(opened, record, [*protocol, {"metaData": after.metadata}])
 

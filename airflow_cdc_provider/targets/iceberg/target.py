@@ -22,6 +22,7 @@ from airflow_cdc_provider.core.table.own_rows import own_rows_of
 from airflow_cdc_provider.core.table.published_cut import Cut
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.targets.common_checks import first_problems
+from airflow_cdc_provider.targets.due_alterations import due_at_once
 from airflow_cdc_provider.targets.fencing import cannot_restore, has_commit, table_changed
 from airflow_cdc_provider.targets.iceberg import alterations as column_alterations
 from airflow_cdc_provider.targets.iceberg.catalog import CatalogLocation, catalog_location, pyiceberg_properties
@@ -178,7 +179,9 @@ class IcebergTarget(VersionedTarget):
 
         def commit(opened: Any, record: ControlRecord) -> None:
             catalog, iceberg_table = opened
-            alter_columns(catalog, iceberg_table, record, alterations)
+            present = [field.name for field in iceberg_table.schema().fields]
+            due = due_at_once(self.locate(target_table), present, alterations)
+            alter_columns(catalog, iceberg_table, record, due)
 
         return self.commit_empty(target_table, expected, record, commit)
 

@@ -1,0 +1,60 @@
+"""Alterations of columns where the target still has former ones."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from airflow_cdc_provider.core.errors import Blocked
+from airflow_cdc_provider.core.table.alterations import Alter, Alteration, altered
+from airflow_cdc_provider.core.table.schema import Column, TableSchema
+from airflow_cdc_provider.targets.target import AltersTables
+from tests.spark.contract.control_records import control
+from tests.spark.contract.fold_cases import INT, TEXT
+from tests.spark.contract.kit_table import KitTable
+from tests.spark.contract.kits import TargetKit
+
+pytestmark = pytest.mark.jvm
+
+ID, V, FORMER = Column("id", INT, nullable=False), Column("v", TEXT), Column("Former", INT)
+
+
+def schema(*columns: Column) -> TableSchema:
+    return TableSchema("public.t", (ID, *columns), ("id",))
+
+
+@pytest.fixture
+def table(kit: TargetKit, tmp_path: Path) -> KitTable:
+    """Without the column ``Former``, which the target still has."""
+    table = KitTable(kit, tmp_path, schema(V, FORMER))
+    if not isinstance(table.job_tables(), AltersTables):
+        pytest.skip("the target alters no columns")
+    table.copy([{"id": 1, "v": "a", "Former": 7}])
+    table.apply([table.alter(schema(V)), table.update({"id": 1, "v": "b"})])
+    return table
+
+
+def alter(table: KitTable, *alterations: Alteration) -> None:
+    current, tables = table.target_state(), table.job_tables()
+    assert current.control is not None and isinstance(tables, AltersTables)
+    after = altered(table.schema, alterations)
+    tables.alter("t", current, current.control.fenced(schema=after), alterations)
+    table.schema = after
+
+
+@pytest.mark.parametrize("name", ["Former", "former"])
+def test_a_column_is_not_renamed_to_the_name_of_a_former_one(table: KitTable, name: str) -> None:
+    with pytest.raises(Blocked, match="SCH003"):
+        alter(table, Alteration(Alter.RENAME, V, replace(V, name=name)))
+    assert control(table).schema == schema(V)
+    assert table.rows() == [(1, "b")]
+
+
+def test_a_dropped_column_that_the_target_lacks_is_passed_over(table: KitTable) -> None:
+    alter(table, Alteration(Alter.DROP, V))
+    table.schema = schema(V)
+    alter(table, Alteration(Alter.DROP, V))
+    assert control(table).schema == schema()
+    assert table.rows() == [(1,)]
