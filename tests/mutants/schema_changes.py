@@ -8,6 +8,7 @@ CORE = "tests/core/test_identity.py"
 ALTERATIONS = "tests/connectors/test_mysql_alterations.py"
 REMAINING = "tests/core/test_remaining_alterations.py"
 IN_TARGETS = "tests/spark/contract/test_alterations.py"
+OTHER_CASE = "test_a_column_that_lives_in_a_former_one_with_another_case_is_altered"
 NOT_RENAMED = "test_a_column_is_not_renamed_to_the_name_of_a_former_one"
 POLLED = "tests/connectors/test_jdbc_poll_identities.py"
 POSTGRES = "tests/spark/pipelines/schema_changes/test_postgres_statements.py"
@@ -140,5 +141,12 @@ SCHEMA_CHANGES = (
         "    for one in _taken(present, [one for one in alterations if _changes_names(one)]):",
         "    for one in ():",
         (f"{IN_TARGETS}::{NOT_RENAMED}[delta-Former]",),
+    ),
+    Mutant(
+        "a column of a Delta table is found by its exact name alone",
+        "airflow_cdc_provider/targets/delta/alterations.py",
+        'if field["name"].lower() == one.column.name.lower())',
+        'if field["name"] == one.column.name)',
+        (f"{IN_TARGETS}::{OTHER_CASE}[delta-drop--]",),
     ),
 )

@@ -57,14 +57,16 @@ def statements(path: str, alterations: Sequence[Alteration], allowed: Sequence[T
 
 
 def altered(table: TableMetadata, alterations: Sequence[Alteration]) -> TableMetadata:
+    """Names of columns differ in more than case: a column may live in a former one of another case."""
     for one in alterations:
         table = _with_needed_feature(table, one.kind)
         fields, configuration = _fields(table), dict(table.metadata["configuration"])
-        at = next(number for number, field in enumerate(fields) if field["name"] == one.column.name)
+        at = next(number for number, field in enumerate(fields) if field["name"].lower() == one.column.name.lower())
+        name = fields[at]["name"]
         match one.kind:
             case Alter.RENAME if one.to:
                 fields[at] = {**fields[at], "name": one.to.name}
-                _rename_statistics(configuration, one.column.name, one.to.name)
+                _rename_statistics(configuration, name, one.to.name)
             case Alter.WIDEN if one.to:
                 fields[at] = _widened(fields[at], delta_type(one.to.type))
                 table = _with_timestamps(table) if one.to.type.kind is Kind.TIMESTAMP else table
@@ -74,7 +76,7 @@ def altered(table: TableMetadata, alterations: Sequence[Alteration]) -> TableMet
                 fields[at] = _new_field(fields[at], configuration)
             case _:
                 del fields[at]
-                _rename_statistics(configuration, one.column.name, "")
+                _rename_statistics(configuration, name, "")
         schema = json.dumps({"type": "struct", "fields": fields})
         metadata = {**table.metadata, "schemaString": schema, "configuration": configuration}
         table = replace(table, metadata=metadata)

@@ -47,15 +47,18 @@ def append_empty_snapshot(catalog: Any, table: Any, record: ControlRecord) -> No
 
 
 def alter_columns(catalog: Any, table: Any, record: ControlRecord, alterations: Sequence[Alteration]) -> None:
-    """As ``append_empty_snapshot``, with alterations of columns in the same commit."""
+    """As ``append_empty_snapshot``, with alterations of columns in the same commit. Names of columns differ in more
+    than case: a column may live in a former one of another case."""
     transaction = table.transaction()
     for one in alterations:
-        kind = table.schema().find_type(one.column.name) if one.kind is Alter.SET_NULL else None
-        with transaction.update_schema(allow_incompatible_changes=True) as update:
+        emptied = (
+            table.schema().find_field(one.column.name, case_sensitive=False) if one.kind is Alter.SET_NULL else None
+        )
+        with transaction.update_schema(allow_incompatible_changes=True, case_sensitive=False) as update:
             alter_column(update, one)
-        if kind is not None:  # under the same name, with a new id: without values
+        if emptied is not None:  # under the same name, with a new id: without values
             with transaction.update_schema() as update:
-                update.add_column((one.column.name,), kind)
+                update.add_column((emptied.name,), emptied.field_type)
     added, head = _empty_snapshot(transaction, MAIN, record)
     _commit(catalog, table, record, head, (*transaction._updates, *added))
 

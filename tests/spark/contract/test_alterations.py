@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 
 from airflow_cdc_provider.core.errors import Blocked
 from airflow_cdc_provider.core.table.alterations import Alter, Alteration, altered
-from airflow_cdc_provider.core.table.schema import Column, TableSchema
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.targets.target import AltersTables
 from tests.spark.contract.control_records import control
 from tests.spark.contract.fold_cases import INT, TEXT
@@ -19,6 +20,7 @@ from tests.spark.contract.kits import TargetKit
 pytestmark = pytest.mark.jvm
 
 ID, V, FORMER = Column("id", INT, nullable=False), Column("v", TEXT), Column("Former", INT)
+NEW = Column("former", INT)
 
 
 def schema(*columns: Column) -> TableSchema:
@@ -50,6 +52,29 @@ def test_a_column_is_not_renamed_to_the_name_of_a_former_one(table: KitTable, na
         alter(table, Alteration(Alter.RENAME, V, replace(V, name=name)))
     assert control(table).schema == schema(V)
     assert table.rows() == [(1, "b")]
+
+
+@pytest.mark.parametrize(
+    ("alterations", "names", "row"),
+    [
+        ([Alteration(Alter.RENAME, NEW, replace(NEW, name="later"))], ("id", "later"), (1, 8)),
+        ([Alteration(Alter.RENAME, NEW, replace(NEW, name="FORMER"))], ("id", "FORMER"), (1, 8)),
+        ([Alteration(Alter.WIDEN, NEW, replace(NEW, type=LogicalType(Kind.INT64)))], (), ()),
+        ([Alteration(Alter.COMMENT, NEW, NEW, comment="new")], ("id",), (1,)),
+        ([Alteration(Alter.DROP, NEW)], ("id",), (1,)),
+        ([Alteration(Alter.SET_NULL, NEW)], ("id",), (1,)),
+    ],
+    ids=lambda value: value[0].kind if isinstance(value, list) else "",
+)
+def test_a_column_that_lives_in_a_former_one_with_another_case_is_altered(
+    table: KitTable, alterations: Sequence[Alteration], names: Sequence[str], row: tuple[int, ...]
+) -> None:
+    """The reader of the kit knows no widened types."""
+    table.apply([table.alter(schema(V, NEW)), table.update({"id": 1, "v": "c", "former": 8})])
+    alter(table, *alterations)
+    assert control(table).schema == table.schema
+    if names:
+        assert table.kit.rows(*names) == [row]
 
 
 def test_a_dropped_column_that_the_target_lacks_is_passed_over(table: KitTable) -> None:
