@@ -69,7 +69,7 @@ def test_a_column_is_not_renamed_to_the_name_of_a_former_one(table: KitTable, na
 def test_a_column_that_lives_in_a_former_one_with_another_case_is_altered(
     table: KitTable, alterations: Sequence[Alteration], names: Sequence[str], row: tuple[int, ...]
 ) -> None:
-    """The reader of the kit knows no widened types."""
+    """The reader of the kit supports no widened types."""
     table.apply([table.alter(schema(V, NEW)), table.update({"id": 1, "v": "c", "former": 8})])
     alter(table, *alterations)
     assert control(table).schema == table.schema
