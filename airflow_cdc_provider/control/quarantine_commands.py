@@ -10,7 +10,7 @@ from typing import Any
 from airflow_cdc_provider.control.inventory import known_tables
 from airflow_cdc_provider.control.quarantine import QuarantineCase, open_cases, record_decisions
 from airflow_cdc_provider.control.replicator import Replicator
-from airflow_cdc_provider.core.decisions.commands import Command, CommandKind
+from airflow_cdc_provider.core.decisions.commands import Command, CommandKind, key_used
 from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind, decisions_by_record
 from airflow_cdc_provider.core.errors import CommandRefused, NotFound
 from airflow_cdc_provider.core.log.quarantine import BadRecord, is_record_id
@@ -53,11 +53,16 @@ def decide_records(
     all in ``tables`` if it is empty. ``values``: corrected values by column, for one record that is applied again.
 
     Raises CommandRefused: CLI012 for values of several records, CLI013 without any choice, CLI016 and CLI023 for
-    columns that have no such value; NotFound (CLI015) for an id that was never in quarantine."""
+    columns that have no such value; KeyUsed (CMD002) for the key of another command; NotFound (CLI015) for an id that
+    was never in quarantine. A repetition with the same key decides nothing: another record may be waiting by then."""
     if values and len(ids) != 1:
         raise CommandRefused.of("CLI012", "corrected values require exactly one record", found=f"{len(ids)} records")
     if not ids and not tables:
         raise CommandRefused.of("CLI013", f"no records given to {kind}", allowed="record ids, or a table for all of it")
+    asked = {"records": sorted(ids), "tables": sorted(tables)}
+    if key and (first := replicator.state.command_of_key(replicator.name, key)):
+        _require_same(replicator, first, kind, asked, values)
+        return _of_first(replicator, first)
     cases = cases_of(replicator, tables)
     chosen = [case for case in cases if not ids or case.record.id in ids]
     waiting = {case.record.id for case in chosen}
@@ -68,7 +73,7 @@ def decide_records(
         return DecidedRecords((), ended, None)
     _require_columns(chosen, values)
     record_decisions(replicator, chosen, DECISIONS[kind], dict(values), reason, by)
-    return DecidedRecords(chosen, ended, _submit(replicator, kind, chosen, key, by))
+    return DecidedRecords(chosen, ended, _submit(replicator, kind, chosen, asked, key, by))
 
 
 def find_bad_record(replicator: Replicator, record_id: str) -> BadRecord:
@@ -130,12 +135,40 @@ def _require_columns(cases: Sequence[QuarantineCase], values: Mapping[str, Any])
             )
 
 
-def _submit(replicator: Replicator, kind: CommandKind, cases: Sequence[QuarantineCase], key: str, by: str) -> Command:
+def _require_same(
+    replicator: Replicator, first: Command, kind: CommandKind, asked: Mapping[str, Any], values: Mapping[str, Any]
+) -> None:
+    """Values are only in the decision, since the state store has no values of rows."""
+    same = first.kind is kind and first.arguments.get("asked") == asked
+    if same and asked["records"]:
+        decisions = [one for one in replicator.log.decisions() if one.record in first.arguments["records"]]
+        same = any((one.kind, one.values) == (DECISIONS[kind], dict(values)) for one in decisions)
+    if not same:
+        raise key_used(first)
+
+
+def _of_first(replicator: Replicator, first: Command) -> DecidedRecords:
+    records: list[str] = first.arguments["records"]
+    cases = [case for case in cases_of(replicator, first.tables) if case.record.id in records]
+    waiting = {case.record.id for case in cases}
+    return DecidedRecords(cases, [one for one in records if one not in waiting], first)
+
+
+def _submit(
+    replicator: Replicator,
+    kind: CommandKind,
+    cases: Sequence[QuarantineCase],
+    asked: Mapping[str, Any],
+    key: str,
+    by: str,
+) -> Command:
     """Submit the command, or return the pending one for the same records, unless a run has begun to carry that out."""
     tables = tuple(sorted({case.copy for case in cases}))
-    arguments = {"records": sorted(case.record.id for case in cases)}
+    records = sorted(case.record.id for case in cases)
     if not key:
         for other in replicator.state.pending(replicator.name):
-            if (other.kind, other.tables, other.arguments) == (kind, tables, arguments) and not other.ended:
+            same = (other.kind, other.tables, other.arguments["records"]) if other.kind in DECISIONS else None
+            if same == (kind, tables, records) and not other.ended:
                 return other
+    arguments = {"records": records, "asked": dict(asked)}
     return replicator.state.request(replicator.name, kind, tables, arguments, key or str(uuid.uuid4()), by)

@@ -17,9 +17,8 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from airflow_cdc_provider.core.decisions.commands import Command, CommandKind, CommandStatus
+from airflow_cdc_provider.core.decisions.commands import Command, CommandKind, CommandStatus, key_used
 from airflow_cdc_provider.core.decisions.summaries import ReplicatorSummary, summarize
-from airflow_cdc_provider.core.errors import KeyUsed
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.table.past_states import PastState, with_state
 from airflow_cdc_provider.core.table.state_rows import AttemptRow, AuditEntry, Claim, TableRow
@@ -122,13 +121,7 @@ class StateStore:
             query = sa.select(t.commands).where(t.commands.c.replicator == replicator, t.commands.c.key == key)
             existing = command_of(connection.execute(query).one())
         if (existing.kind, existing.tables, existing.arguments) != (command.kind, command.tables, command.arguments):
-            raise KeyUsed.of(
-                "CMD002",
-                "this key was used for another command",
-                where=f"{replicator}, key {key}",
-                found=f"{existing.kind} of {', '.join(existing.tables) or 'all tables'}",
-                do="use a new key, or none",
-            )
+            raise key_used(existing)
         return existing
 
     def pending(self, replicator: str) -> tuple[Command, ...]:

@@ -123,4 +123,25 @@ QUARANTINE = (
         "if record.window <= applied:",
         (OPERATOR,),
     ),
+    Mutant(
+        "a decision under the key of another command takes effect",
+        "airflow_cdc_provider/control/quarantine_commands.py",
+        "    if not same:\n        raise key_used(first)\n",
+        "    assert same or first\n",
+        (OPERATOR,),
+    ),
+    Mutant(
+        "a repeated decision is also about records that came since",
+        "airflow_cdc_provider/control/quarantine_commands.py",
+        "    if key and (first :=",
+        "    if not key and (first :=",
+        (OPERATOR,),
+    ),
+    Mutant(
+        "a repeated replay may have other values",
+        "airflow_cdc_provider/control/quarantine_commands.py",
+        '    if same and asked["records"]:',
+        '    if not same and asked["records"]:',
+        (OPERATOR,),
+    ),
 )

@@ -13,6 +13,7 @@ from airflow_cdc_provider.control.submit_commands import submit_command
 from airflow_cdc_provider.core.decisions.commands import CommandKind, CommandStatus
 from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind, new_decision
 from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind, TableResult
+from airflow_cdc_provider.core.errors import KeyUsed
 from airflow_cdc_provider.core.log.change_log import quarantine_path
 from airflow_cdc_provider.core.table.schema import Origin
 from airflow_cdc_provider.core.table.states import TableState
@@ -241,3 +242,58 @@ def test_a_decision_waits_for_a_copy_that_was_resumed_during_the_run(quarantined
     now = harness.state.command(replay.id)
     assert now is not None and not now.finished and now.ended.keys() == {TABLE}
     assert harness.open("r3").plan.commands == (replay.id,)
+
+
+def a_new_record(harness: RunHarness) -> None:
+    put_aside(harness, "three", window=9)
+
+
+def test_a_key_of_another_decision_decides_nothing(quarantined: RunHarness) -> None:
+    replicator = quarantined.replicator
+    decide_records(replicator, CommandKind.DISCARD, ["one"], [], {}, "", "ann", "a-key")
+    decided = replicator.log.decisions()
+    for kind, ids, tables in (
+        (CommandKind.DISCARD, ["two"], []),
+        (CommandKind.DISCARD, [], [TABLE]),
+        (CommandKind.REPLAY, ["one"], []),
+    ):
+        with pytest.raises(KeyUsed, match="CMD002"):
+            decide_records(replicator, kind, ids, tables, {}, "", "ann", "a-key")
+    submit_command(replicator, CommandKind.VERIFY, [TABLE], {}, "key-of-verify", "ann")
+    with pytest.raises(KeyUsed, match="CMD002"):
+        decide_records(replicator, CommandKind.DISCARD, ["two"], [], {}, "", "ann", "key-of-verify")
+    assert replicator.log.decisions() == decided
+
+
+def test_a_key_of_a_replay_with_other_values_decides_nothing(quarantined: RunHarness) -> None:
+    replicator = quarantined.replicator
+    first = decide_records(replicator, CommandKind.REPLAY, ["one"], [], {"id": 7}, "", "ann", "a-key")
+    again = decide_records(replicator, CommandKind.REPLAY, ["one"], [], {"id": 7}, "", "ann", "a-key")
+    assert again.command == first.command and [case.record.id for case in again.cases] == ["one"]
+    with pytest.raises(KeyUsed, match="CMD002"):
+        decide_records(replicator, CommandKind.REPLAY, ["one"], [], {"id": 8}, "", "ann", "a-key")
+    (decision,) = replicator.log.decisions()
+    assert decision.values == {"id": 7} and "7" not in str(first.command and first.command.arguments)
+
+
+def test_a_repetition_does_not_decide_about_a_record_that_came_since(quarantined: RunHarness) -> None:
+    replicator = quarantined.replicator
+    first = decide_records(replicator, CommandKind.DISCARD, [], [TABLE], {}, "", "ann", "a-key")
+    a_new_record(quarantined)
+    again = decide_records(replicator, CommandKind.DISCARD, [], [TABLE], {}, "", "ann", "a-key")
+    assert again.command == first.command and [case.record.id for case in again.cases] == ["one", "two"]
+    assert sorted(one.record for one in replicator.log.decisions()) == ["one", "two"]
+    other = decide_records(replicator, CommandKind.DISCARD, [], [TABLE], {}, "", "ann", "another-key")
+    assert {case.record.id for case in other.cases} == {"one", "two", "three"}
+
+
+def test_a_repetition_after_its_run_is_the_first_command(quarantined: RunHarness) -> None:
+    replicator = quarantined.replicator
+    first = decide_records(replicator, CommandKind.DISCARD, [], [TABLE], {}, "", "ann", "a-key")
+    quarantined.open("r2")
+    staged_and_merged(quarantined, "r2")
+    quarantined.close("r2")
+    a_new_record(quarantined)
+    again = decide_records(replicator, CommandKind.DISCARD, [], [TABLE], {}, "", "ann", "a-key")
+    assert first.command and again.command and again.command.id == first.command.id and again.command.finished
+    assert len(replicator.log.decisions()) == 2

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from airflow_cdc_provider.core.errors import KeyUsed
+
 
 class CommandKind(StrEnum):
     """``pause``, ``resume`` and ``rewind`` need no Spark; after a ``rewind`` the change log is applied again.
@@ -70,3 +72,14 @@ class Command:
     def names(self, table: str) -> bool:
         """Whether it is about the table, and has not ended for it."""
         return (not self.tables or table in self.tables) and table not in self.ended
+
+
+def key_used(existing: Command) -> KeyUsed:
+    """Why another command cannot have the key of this one."""
+    return KeyUsed.of(
+        "CMD002",
+        "this key was used for another command",
+        where=f"{existing.replicator}, key {existing.key}",
+        found=f"{existing.kind} of {', '.join(existing.tables) or 'all tables'}",
+        do="use a new key, or none",
+    )
