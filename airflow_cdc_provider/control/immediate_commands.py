@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 from airflow_cdc_provider.control.fences import commit_fence
 from airflow_cdc_provider.control.first_copies import change_copy, row_of_copy, stopped_copies
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.control.rewind import rewind
 from airflow_cdc_provider.control.table_rows import current_row
-from airflow_cdc_provider.core.decisions.commands import Command, CommandKind
+from airflow_cdc_provider.core.decisions.commands import CARRIED_OUT, Command, CommandKind
 from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind, new_decision
 from airflow_cdc_provider.core.decisions.pause_resume import (
     StateChange,
@@ -18,11 +19,13 @@ from airflow_cdc_provider.core.decisions.pause_resume import (
     plan_state_changes,
     unknown_tables,
 )
-from airflow_cdc_provider.core.errors import UNREADABLE, Fenced, Problem
+from airflow_cdc_provider.core.errors import UNREADABLE, Fenced
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.times import utc_now
 from airflow_cdc_provider.targets.target import TargetState
+
+UNCHANGED = "unchanged"
 
 IMMEDIATE = frozenset({CommandKind.PAUSE, CommandKind.RESUME, CommandKind.REWIND})
 
@@ -53,7 +56,8 @@ def carry_out(
                 current[table] = replicator.targets.state(table, named[table])
             # After the reads: a command that is open now was open when its tables were read.
             if (now := replicator.state.command(command.id)) is not None and not now.finished:
-                fenced |= _carry_out(replicator, command, named, current, actor)
+                left = {table: target for table, target in named.items() if now.names(table)}
+                fenced |= _carry_out(replicator, now, left, current, actor)
         except (Fenced, *UNREADABLE):
             postponed.append(command)
             fenced = True
@@ -87,11 +91,12 @@ def _carry_out(
             else:
                 commit_fence(replicator, change.table, named[change.table], states[change.table], actor, change.state)
     changed = [change.table for change in changes if change.state is not None]
-    refused = [change.refusal for change in changes if change.refusal]
     failpoint("request.fenced")
     _write_rows(replicator, named, changed)
     failpoint("request.shown")
-    replicator.state.finish(command.id, _outcome(command, changed, refused), _result(changes), failed=bool(refused))
+    ended = _ended_tables(command, changes)
+    refused = any(one["problem"] for one in ended)
+    replicator.state.finish(command.id, _outcome(command, ended), {"tables": ended}, failed=refused)
     return bool(changed)
 
 
@@ -119,31 +124,38 @@ def _rewind_tables(
     states: Mapping[str, TargetState],
     actor: str,
 ) -> tuple[StateChange, ...]:
-    changes = [
-        StateChange(table.table, refusal=no_copy(command, table))
-        if table.control is None
-        else rewind(replicator, command, table, states[table.table], actor)
-        for table in tables
-    ]
+    """Each table as its rewind has ended: a later copy of it is not rewound while the command is open for others."""
+    changes = list[StateChange]()
+    for table in tables:
+        if table.control is None:
+            changes.append(StateChange(table.table, refusal=no_copy(command, table)))
+        else:
+            changes.append(rewind(replicator, command, table, states[table.table], actor))
+            _write_rows(replicator, {table.table: table.target}, [table.table])
+        ended = {**command.ended, **{one.table: CARRIED_OUT for one in changes}}
+        progress = {**command.result, "ended": ended, "tables": _ended_tables(command, changes)}
+        replicator.state.note_progress(command.id, progress)
     return (*changes, *unknown_tables(command, tables))
 
 
-def _outcome(command: Command, changed: Sequence[str], refused: Sequence[Problem]) -> str:
+def _outcome(command: Command, ended: Sequence[Mapping[str, Any]]) -> str:
+    changed = [one["table"] for one in ended if one["state"] != UNCHANGED]
     done = f"{command.kind}: {', '.join(changed) or 'nothing to change'}"
-    return "; ".join([done, *(f"refused: {problem.what}" for problem in refused)])
+    return "; ".join([done, *(f"refused: {one['problem']['what']}" for one in ended if one["problem"])])
 
 
-def _result(changes: Sequence[StateChange]) -> dict[str, object]:
-    return {
-        "tables": [
+def _ended_tables(command: Command, changes: Sequence[StateChange]) -> list[Mapping[str, Any]]:
+    return [
+        *command.ended_tables,
+        *(
             {
                 "table": change.table,
-                "state": change.state.name.value if change.state else "unchanged",
+                "state": change.state.name.value if change.state else UNCHANGED,
                 "problem": to_plain(change.refusal),
             }
             for change in changes
-        ]
-    }
+        ),
+    ]
 
 
 def approve_deletes(replicator: Replicator, command: Command, table: str) -> None:

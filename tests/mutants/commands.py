@@ -110,6 +110,13 @@ COMMANDS = (
         (REWINDS,),
     ),
     Mutant(
+        "a rewind is repeated for a table while it waits for another",
+        f"{CONTROL}/immediate_commands.py",
+        "        replicator.state.note_progress(command.id, progress)\n",
+        "",
+        ("tests/provider/test_requests.py::test_a_rewind_that_waits_for_one_table_undoes_no_resync_of_another",),
+    ),
+    Mutant(
         "a resync ends while one of its copies is being made",
         f"{CONTROL}/complete_commands.py",
         "return row.state in AFTER_COPY and row",

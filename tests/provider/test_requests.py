@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from airflow_cdc_provider.control.immediate_commands import carry_out
-from airflow_cdc_provider.core.decisions.commands import CommandKind, CommandStatus
+from airflow_cdc_provider.core.decisions.commands import CARRIED_OUT, CommandKind, CommandStatus
+from airflow_cdc_provider.core.errors import TargetUnavailable
 from airflow_cdc_provider.core.table.states import TableState
+from tests.provider.file_target import FileTarget
 from tests.provider.run_harness import RunHarness
 
 PAUSE, RESUME, REWIND = CommandKind.PAUSE, CommandKind.RESUME, CommandKind.REWIND
@@ -70,6 +72,32 @@ def test_a_rewind_does_not_repeat_a_resync_that_waits_for_another_table(harness:
     decision = harness.open("r4")
     assert "stage" in decision.follow and decision.plan.reconcile == ()
     assert (harness.control("public.a").window, harness.control("public.a").resyncs) == (1, (resync.id,))
+
+
+def test_a_rewind_that_waits_for_one_table_undoes_no_resync_of_another(
+    harness: RunHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def restore_version(self: FileTarget, target_table: str, *_: object) -> None:
+        if target_table == "public_b":
+            raise TargetUnavailable.of("TGT010", "the lake does not answer")
+
+    harness.source.change(*harness.tables)
+    harness.run("r2")
+    request = harness.request(REWIND, "public.a", "public.b", "public.c", to="1")
+    with monkeypatch.context() as patch:
+        patch.setattr(FileTarget, "restore_version", restore_version)
+        harness.run("r3")
+        harness.request(CommandKind.RESYNC, "public.a")
+        harness.run("r4")
+    waiting = harness.state.command(request.id)
+    assert waiting is not None and waiting.ended["public.a"] == CARRIED_OUT
+    assert harness.run("r5").problems == ()
+    ended = harness.state.command(request.id)
+    assert ended is not None
+    assert ended.outcome == "rewind: public.a, public.b; refused: shop has no table public.c"
+    assert [one["table"] for one in ended.result["tables"]] == ["public.a", "public.b", "public.c"]
+    rewound = [one.detail["table"] for one in harness.state.audit("shop", 50) if one.action == "rewind"]
+    assert sorted(rewound) == ["public.a", "public.b"]
 
 
 def test_a_request_for_a_table_that_does_not_answer_waits_and_so_do_later_ones_for_it(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -68,6 +68,12 @@ class Command:
         """Tables for which it has ended while it is open for others, and how."""
         ended: Mapping[str, str] = self.result.get("ended", {})
         return ended
+
+    @property
+    def ended_tables(self) -> Sequence[Mapping[str, Any]]:
+        """What has become of each table for which a pause, resume or rewind has ended so far."""
+        tables: Sequence[Mapping[str, Any]] = self.result.get("tables", ())
+        return tables
 
     def names(self, table: str) -> bool:
         """Whether it is about the table, and has not ended for it."""

@@ -52,7 +52,7 @@ def plan_state_changes(command: Command, tables: Sequence[TableStatus], at: str)
 
 
 def unknown_tables(command: Command, tables: Sequence[TableStatus]) -> tuple[StateChange, ...]:
-    known = {status.table for status in tables}
+    known = {status.table for status in tables} | {one["table"] for one in command.ended_tables}
     return tuple(StateChange(name, refusal=_unknown(command, name)) for name in command.tables if name not in known)
 
 
