@@ -82,6 +82,12 @@ def change_copy(replicator: Replicator, table: str, target_table: str, state: St
     )
 
 
+def end_pauses(replicator: Replicator, tables: Iterable[str]) -> None:
+    """Also of copies that were committed meanwhile: their pauses would be carried out by the next run."""
+    for table in tables:
+        replicator.log.store.delete(paused_path(table))
+
+
 def pause_committed_copies(
     replicator: Replicator,
     targets: Mapping[str, str],

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from airflow_cdc_provider.control.fences import commit_fence
-from airflow_cdc_provider.control.first_copies import change_copy, row_of_copy, stopped_copies
+from airflow_cdc_provider.control.first_copies import change_copy, end_pauses, row_of_copy, stopped_copies
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.control.rewind import rewind
 from airflow_cdc_provider.control.table_rows import current_row
@@ -90,6 +90,8 @@ def _carry_out(
                 change_copy(replicator, change.table, named[change.table], change.state)
             else:
                 commit_fence(replicator, change.table, named[change.table], states[change.table], actor, change.state)
+    if command.kind is CommandKind.RESUME:
+        end_pauses(replicator, (one.table for one in changes if one.table in stopped and one.refusal is None))
     changed = [change.table for change in changes if change.state is not None]
     failpoint("request.fenced")
     _write_rows(replicator, named, changed)

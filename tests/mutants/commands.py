@@ -117,6 +117,13 @@ COMMANDS = (
         ("tests/provider/test_requests.py::test_a_rewind_that_waits_for_one_table_undoes_no_resync_of_another",),
     ),
     Mutant(
+        "a run undoes a resume of a copy that was committed at its pause",
+        f"{CONTROL}/immediate_commands.py",
+        "    if command.kind is CommandKind.RESUME:",
+        "    if False:",
+        ("tests/provider/test_requests.py::test_a_resume_ends_the_pause_of_a_first_copy_that_was_committed",),
+    ),
+    Mutant(
         "a resync ends while one of its copies is being made",
         f"{CONTROL}/complete_commands.py",
         "return row.state in AFTER_COPY and row",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,10 @@ import pytest
 from airflow_cdc_provider.control.immediate_commands import carry_out
 from airflow_cdc_provider.core.decisions.commands import CARRIED_OUT, CommandKind, CommandStatus
 from airflow_cdc_provider.core.errors import TargetUnavailable
-from airflow_cdc_provider.core.table.states import TableState
+from airflow_cdc_provider.core.log.copy_progress import paused_path
+from airflow_cdc_provider.core.serde import to_plain
+from airflow_cdc_provider.core.table.states import State, TableState
+from airflow_cdc_provider.core.times import utc_now
 from tests.provider.file_target import FileTarget
 from tests.provider.run_harness import RunHarness
 
@@ -133,3 +137,16 @@ def test_a_request_that_another_process_has_carried_out_is_not_carried_out_again
     assert carry_out(replicator, [harness.request(RESUME, "public.a")], targets, {}, "ann")
     carry_out(replicator, [pause], targets, {}, "r2")
     assert harness.control("public.a").state.name is TableState.REPLICATING
+
+
+@pytest.mark.parametrize("carried_out_by", ["the command line", "a run"])
+def test_a_resume_ends_the_pause_of_a_first_copy_that_was_committed(harness: RunHarness, carried_out_by: str) -> None:
+    """The process of the pause died before it saw the copy."""
+    paused = State(TableState.PAUSED, utc_now(), "pause by ann", set_by="ann")
+    harness.replicator.log.store.write(paused_path("public.a"), json.dumps(to_plain(paused)).encode())
+    resume = harness.request(RESUME, "public.a")
+    if carried_out_by == "the command line":
+        carry_out(harness.replicator, [resume], {"public.a": "public_a"}, {}, "ann")
+    assert harness.run("r2").problems == ()
+    assert harness.control("public.a").state.name is TableState.REPLICATING
+    assert not harness.replicator.log.store.exists(paused_path("public.a"))
