@@ -115,6 +115,7 @@ def test_a_run_that_has_just_finished_a_rewind_finishes_no_second_one(
     ended = at_window_2.state.command(request.id)
     assert ended is not None and ended.outcome == "rewind: public.a"
     assert at_window_2.control("public.a").window == 2
+    assert not [line for line in at_window_2.log_lines if "does not have the version" in line]
 
 
 def test_a_copy_without_a_request_waits_for_a_rewind(at_window_2: RunHarness, monkeypatch: pytest.MonkeyPatch) -> None:
