@@ -21,6 +21,7 @@ from airflow_cdc_provider.core.errors import Blocked, Fenced
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.spec.history import History
+from airflow_cdc_provider.core.spec.selection import RESERVED_PREFIX
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.copy_extent import WHOLE
 from airflow_cdc_provider.core.table.history import history_of, row_schema
@@ -188,12 +189,18 @@ def _kept(copy: Copy, old: DataFrame, new: DataFrame, technical: Mapping[str, pa
 
 
 def _under_names_of(copied: TableSchema, before: TableSchema | None, old: DataFrame) -> DataFrame:
-    """``old`` with the names that its columns have in the copy: a name may belong to another column by now."""
+    """``old`` with the names that its columns have in the copy: a name may belong to another column by now. Of the
+    others only the technical ones: the table may have columns that do not belong to the copy any more."""
     if before is None:
         return old
     before = row_schema(before)
     names = same_columns(before.columns, copied.columns)
-    columns = [(name, names.get(name)) if name in before.names else (name, name) for name in old.columns]
+    spelled = {name.lower(): name for name in before.names} | {name: name for name in before.names}
+    own = [spelled.get(name) or spelled.get(name.lower(), "") for name in old.columns]
+    columns = [
+        (name, name if name.startswith(RESERVED_PREFIX) else names.get(known))
+        for name, known in zip(old.columns, own, strict=True)
+    ]
     return old.select(*(F.col(quoted(name)).alias(now) for name, now in columns if now))
 
 

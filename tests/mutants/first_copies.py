@@ -65,6 +65,13 @@ FIRST_COPIES = (
         ("tests/spark/test_resync.py",),
     ),
     Mutant(
+        "rows that are kept have the values of columns that do not belong to the copy any more",
+        "spark_jobs/resync.py",
+        "(name, name if name.startswith(RESERVED_PREFIX) else names.get(known))",
+        "(name, names.get(known) if known else name)",
+        ("tests/spark/test_resync.py",),
+    ),
+    Mutant(
         "kept rows lose what does not fit",
         "spark_jobs/resync.py",
         "    if unfit := [name for name in lost if row[name]]:",

@@ -217,3 +217,18 @@ def test_kept_rows_have_their_values_under_the_present_names_or_stop_the_copy(
     start_resync(replicator, "public.kept")
     problem = run_resync(replicator, "public.kept")["public.kept"].problem
     assert problem is not None and (problem.code, problem.found) == ("CPY015", "remark")
+
+
+def test_kept_rows_have_no_values_of_former_columns_under_the_names_of_others(
+    spark: SparkSession, replicator: Replicator, database: Database
+) -> None:
+    """The copy still has the former ones: one column is renamed to such a name, another one is new."""
+    table = f"delta.`{replicator.target.locate(replicator.tasks('public.kept')[0].target)}`"
+    spark.sql(f"ALTER TABLE {table} ADD COLUMNS (remark string, More int)")
+    spark.sql(f"UPDATE {table} SET remark = 'former', more = 7")
+    database.execute("DELETE FROM kept WHERE id = 1")
+    database.execute("ALTER TABLE kept RENAME note TO remark; ALTER TABLE kept ADD more int")
+    result = run_resync(replicator, "public.kept")["public.kept"]
+    assert result.outcome is Outcome.DONE, result.problem
+    found = replicator.copied(spark, replicator.tasks("public.kept")[0]).where("id = 1").collect()
+    assert [(row["remark"], row["more"]) for row in found] == [("old", None)]
