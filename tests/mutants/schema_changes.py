@@ -9,6 +9,8 @@ ALTERATIONS = "tests/connectors/test_mysql_alterations.py"
 REMAINING = "tests/core/test_remaining_alterations.py"
 IN_TARGETS = "tests/spark/contract/test_alterations.py"
 OTHER_CASE = "test_a_column_that_lives_in_a_former_one_with_another_case_is_altered"
+REWINDS = "tests/spark/contract/test_rewinds.py"
+GOES_BACK = "test_a_table_goes_back_beyond_altered_columns_and_has_them_altered_again"
 NOT_RENAMED = "test_a_column_is_not_renamed_to_the_name_of_a_former_one"
 POLLED = "tests/connectors/test_jdbc_poll_identities.py"
 POSTGRES = "tests/spark/pipelines/schema_changes/test_postgres_statements.py"
@@ -148,5 +150,19 @@ SCHEMA_CHANGES = (
         'if field["name"].lower() == one.column.name.lower())',
         'if field["name"] == one.column.name)',
         (f"{IN_TARGETS}::{OTHER_CASE}[delta-drop--]",),
+    ),
+    Mutant(
+        "a table that goes back keeps its newest columns",
+        "airflow_cdc_provider/targets/iceberg/commits.py",
+        "            *_columns_of(table, version),\n",
+        "",
+        (f"{REWINDS}::{GOES_BACK}[iceberg-False]",),
+    ),
+    Mutant(
+        "a table that others took back keeps its newest columns",
+        "airflow_cdc_provider/targets/iceberg/commits.py",
+        "    if restored:\n",
+        "    if False:\n",
+        (f"{REWINDS}::{GOES_BACK}[iceberg-True]",),
     ),
 )

@@ -39,11 +39,15 @@ def _own_part(record: ControlRecord) -> str:
     return f"{hashlib.sha256(record.table.encode()).hexdigest()[:12]}_" if record.shared else ""
 
 
-def append_empty_snapshot(catalog: Any, table: Any, record: ControlRecord) -> None:
+def append_empty_snapshot(catalog: Any, table: Any, record: ControlRecord, restored: bool) -> None:
     """Commit a snapshot with ``record`` and without data on top of the loaded snapshot of ``table``. Raises the
-    library's CommitFailedException if the table has changed."""
-    added, head = _empty_snapshot(table.transaction(), MAIN, record)
-    _commit(catalog, table, record, head, added)
+    library's CommitFailedException if the table has changed. ``restored``: others took the table back to that snapshot,
+    and it gets the columns of then."""
+    transaction = table.transaction()
+    if restored:
+        transaction._apply(_columns_of(table, table.metadata.current_snapshot_id), ())
+    added, head = _empty_snapshot(transaction, MAIN, record)
+    _commit(catalog, table, record, head, (*transaction._updates, *added))
 
 
 def alter_columns(catalog: Any, table: Any, record: ControlRecord, alterations: Sequence[Alteration]) -> None:
@@ -87,7 +91,7 @@ def publish(catalog: Any, table: Any, record: ControlRecord, columns: Mapping[st
 
 
 def restore_version(catalog: Any, table: Any, version: int) -> None:
-    """Make an older snapshot current again if ``table`` is still as loaded."""
+    """Make an older snapshot current again, with its columns, if ``table`` is still as loaded."""
     from pyiceberg.table.refs import SnapshotRefType
     from pyiceberg.table.update import RemoveSnapshotRefUpdate, SetSnapshotRefUpdate
 
@@ -95,10 +99,19 @@ def restore_version(catalog: Any, table: Any, version: int) -> None:
         table,
         _as_loaded(table),
         (
+            *_columns_of(table, version),
             SetSnapshotRefUpdate(ref_name=MAIN, type=SnapshotRefType.BRANCH, snapshot_id=version),
             *(RemoveSnapshotRefUpdate(ref_name=name) for name in _attempts(table, BRANCH_PREFIX)),
         ),
     )
+
+
+def _columns_of(table: Any, version: int) -> tuple[Any, ...]:
+    """The update that gives the table the columns of a snapshot: a ref alone leaves it the newest ones."""
+    from pyiceberg.table.update import SetCurrentSchemaUpdate
+
+    number = table.snapshot_by_id(version).schema_id
+    return () if number in (None, table.metadata.current_schema_id) else (SetCurrentSchemaUpdate(schema_id=number),)
 
 
 def _empty_snapshot(transaction: Any, branch: str, record: ControlRecord) -> tuple[tuple[Any, ...], int]:

@@ -188,7 +188,8 @@ class IcebergTarget(VersionedTarget):
     def append_empty(self, opened: Any, record: ControlRecord) -> None:
         """An empty snapshot on top of the expected one, compared by the catalog."""
         catalog, iceberg_table = opened
-        append_empty_snapshot(catalog, iceberg_table, record)
+        restored = self._read(iceberg_table, record.table).restored
+        append_empty_snapshot(catalog, iceberg_table, record, restored)
 
     def publish(
         self,
