@@ -114,7 +114,7 @@ class DatabaseWriter:
 
     def _with_other_types(self, cursor: Any, task: TableTask, columns: tuple[Column, ...]) -> Collection[str]:
         if isinstance(self.tables.server, ShowsTypes):
-            return self.tables.with_other_types(cursor, task.target, columns)
+            return self.tables.with_other_types(cursor, task.target, columns, task.schema.key)
         return with_other_logged_types(self.tables.log, task.source_table, columns, self.tables.sql.column_id)
 
     def copy(self, task: TableTask, rows: CopiedRows) -> CopyCommit:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_cdc_provider.targets.database.declared_types import declared, keeps_values
+from airflow_cdc_provider.targets.database.declared_types import declared, keeps_values, shows_same_texts
 
 KEPT = [
     ("integer", "integer"),
@@ -47,3 +47,21 @@ def test_a_type_that_keeps_every_value_is_accepted(found: str, wanted: str) -> N
 @pytest.mark.parametrize(("found", "wanted"), NOT_KEPT)
 def test_a_type_that_changes_or_refuses_values_is_not_accepted(found: str, wanted: str) -> None:
     assert not keeps_values(declared(found), declared(wanted))
+
+
+OTHER_TEXTS = [
+    ("numeric(12,4)", "numeric(10,2)"),
+    ("decimal(12,4)", "decimal(10,2)"),
+    ("double precision", "real"),
+]
+
+
+@pytest.mark.parametrize(("found", "wanted"), OTHER_TEXTS)
+def test_a_wider_type_may_show_other_texts(found: str, wanted: str) -> None:
+    assert keeps_values(declared(found), declared(wanted))
+    assert not shows_same_texts(declared(found), declared(wanted))
+
+
+@pytest.mark.parametrize(("found", "wanted"), [one for one in KEPT if one != ("numeric(12,3)", "numeric(10,2)")])
+def test_most_wider_types_show_the_same_texts(found: str, wanted: str) -> None:
+    assert shows_same_texts(declared(found), declared(wanted))

@@ -53,6 +53,13 @@ REPLACED_TABLES = (
         ("tests/core/test_declared_types.py",),
     ),
     Mutant(
+        "rows without a key fit a column that shows other texts",
+        "airflow_cdc_provider/targets/database/declared_types.py",
+        "_fits(declared(given), declared(wanted), keyless=not key)",
+        "_fits(declared(given), declared(wanted), keyless=False)",
+        (f"{COLUMNS}::test_a_wider_column_that_shows_other_texts_stops_a_table_without_key",),
+    ),
+    Mutant(
         "a database does not distinguish names by case",
         "airflow_cdc_provider/targets/database/update_from.py",
         "return self.quoted(name)",

@@ -150,3 +150,35 @@ def test_a_new_column_whose_former_one_has_another_type_is_refused(table: Script
     table.land([table.alter(again), table.update({**ROW, "small": "1.25"})])
     _, staged = table.staged()
     assert staged.outcome is Outcome.BLOCKED and staged.problem is not None and staged.problem.code == "SCH005"
+
+
+KEYLESS = TableSchema("public.t", (SCHEMA.column("small"), SCHEMA.column("price")))
+"""Its rows are compared by their texts."""
+
+
+def test_a_wider_column_that_shows_other_texts_stops_a_table_without_key(
+    spark: SparkSession, tmp_path: Path, warehouse: Database
+) -> None:
+    table = warehouse.table(spark, tmp_path, KEYLESS)
+    table.copy([{"small": 1, "price": "1.50"}])
+    alter(warehouse, "small", "bigint")
+    assert table.target_state().unfit is None
+    alter(warehouse, "price", "decimal(14,4)")
+    unfit = table.target_state().unfit
+    assert unfit is not None and unfit.copy_helps and unfit.problem.code == "TGT098"
+    table.copy([{"small": 1, "price": "1.50"}])
+    table.apply([table.delete({"small": 1, "price": "1.50"})])
+    assert warehouse.rows(["small"]) == []
+
+
+def test_a_new_column_of_a_table_without_key_is_not_written_into_a_wider_former_one(
+    spark: SparkSession, tmp_path: Path, warehouse: Database
+) -> None:
+    table = warehouse.table(spark, tmp_path, KEYLESS)
+    table.copy([{"small": 1, "price": "1.50"}])
+    without = replace(KEYLESS, columns=KEYLESS.columns[:1])
+    table.apply([table.alter(without), table.insert({"small": 2})])
+    again = replace(KEYLESS.column("price"), type=LogicalType(Kind.DECIMAL, 9, 1))
+    table.land([table.alter(replace(KEYLESS, columns=(*without.columns, again)))])
+    _, staged = table.staged()
+    assert staged.outcome is Outcome.BLOCKED and staged.problem is not None and staged.problem.code == "SCH005"

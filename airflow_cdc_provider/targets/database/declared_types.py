@@ -57,16 +57,28 @@ def keeps_values(found: Declared, wanted: Declared) -> bool:
     return found.numbers[0] >= wanted.numbers[0]
 
 
+def shows_same_texts(found: Declared, wanted: Declared) -> bool:
+    """Of types of which ``found`` keeps the values. A type without digits of its own shows those that are written."""
+    if found.name in DECIMALS and found.numbers:
+        return found.numbers[1:] == wanted.numbers[1:]
+    return (found.name, wanted.name) != ("double precision", "real")
+
+
 def other_types(
-    server: ShowsTypes, types: Mapping[str, str], columns: Iterable[Column], key: Sequence[str] = ()
+    server: ShowsTypes, types: Mapping[str, str], columns: Iterable[Column], key: Sequence[str]
 ) -> dict[str, str]:
-    """The columns that do not keep every value, with both types. ``types``: of the table, by ``column_id``."""
+    """The columns that do not keep every value, with both types. ``types``: of the table, by ``column_id``. ``key``: of
+    the copy; without one its rows are compared by their texts, so these must be the same, too."""
     found = {}
     for column in columns:
         given, wanted = types.get(server.sql.column_id(column.name)), server.catalog_type(column, column.name in key)
-        if given is not None and not keeps_values(declared(given), declared(wanted)):
+        if given is not None and not _fits(declared(given), declared(wanted), keyless=not key):
             found[column.name] = f"column {column.name} is {given} instead of {wanted}"
     return found
+
+
+def _fits(found: Declared, wanted: Declared, keyless: bool) -> bool:
+    return keeps_values(found, wanted) and not (keyless and not shows_same_texts(found, wanted))
 
 
 def missing(server: ShowsTypes, types: Mapping[str, str], columns: Iterable[Column]) -> list[str]:

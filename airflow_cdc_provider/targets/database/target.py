@@ -124,11 +124,13 @@ class DatabaseTarget(UnversionedTarget):
         lacking = missing(self.server, types, schema.columns) if with_missing else []
         return [*lacking, *other_types(self.server, types, schema.columns, schema.key).values()]
 
-    def with_other_types(self, cursor: Any, target_table: str, columns: tuple[Column, ...]) -> Collection[str]:
-        """The names of those that the table has with a type that does not keep every value."""
+    def with_other_types(
+        self, cursor: Any, target_table: str, columns: tuple[Column, ...], key: Sequence[str]
+    ) -> Collection[str]:
+        """The names of those that the table has with a type that does not fit. ``key``: of the copy."""
         if not isinstance(self.server, ShowsTypes):
             return ()
-        return other_types(self.server, self.server.declared_types(cursor, target_table), columns)
+        return other_types(self.server, self.server.declared_types(cursor, target_table), columns, key)
 
     def existing(self, target_tables: Collection[str]) -> Collection[str]:
         with self.server.session("probe") as connection:
