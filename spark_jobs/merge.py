@@ -20,6 +20,7 @@ from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.table.column_comments import comments_after
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.copy_extent import extent_after
+from airflow_cdc_provider.core.table.former_columns import former_after
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.core.times import utc_now
 from airflow_cdc_provider.targets.fencing import superseded
@@ -144,6 +145,7 @@ def _control_record(job: Job, task: TableTask, control: ControlRecord, batch: Ba
         extent=extent_after(control.extent, control.schema, batch.schema) if control.schema else control.extent,
         identity=task.identity or control.identity,
         comments=comments_after(control, batch.schema),
+        former=former_after(control.former, control.schema or batch.schema, batch.schema),
     )
     if batch.window == control.window:
         return replace(record, fence=control.fence + 1)

@@ -101,11 +101,6 @@ class ChangeLog:
     def schema(self, schema_id: str) -> TableSchema:
         return from_plain(TableSchema, json.loads(self.store.read(change_log.schema_path(schema_id))))
 
-    def schemas(self, table: str) -> list[TableSchema]:
-        """All schemas that the records and copies of a table have had."""
-        ids = (name.removesuffix(".json") for name in self.store.names(change_log.SCHEMAS))
-        return [schema for schema_id in ids if (schema := self.schema(schema_id)).table == table]
-
     def registered_schema(self, schema_id: str) -> RegisteredSchema | None:
         path = registered_schema_path(schema_id)
         if not self.store.exists(path):

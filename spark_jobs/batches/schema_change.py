@@ -16,10 +16,12 @@ from airflow_cdc_provider.core.decisions.schema_decisions import (
 )
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.failpoints import failpoint
+from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.spec.schema_policy import OnDrop, SchemaPolicy
-from airflow_cdc_provider.core.table.alterations import Alteration, altered
+from airflow_cdc_provider.core.table.alterations import Alter, Alteration, altered
 from airflow_cdc_provider.core.table.column_comments import comments_after
 from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.former_columns import former_after
 from airflow_cdc_provider.core.table.history import stored_schema
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.core.table.states import State, TableState
@@ -32,7 +34,8 @@ from spark_jobs.runtime.job import Job
 
 def schema_policy(job: Job, task: TableTask) -> SchemaPolicy:
     policy = task.rule.schema_changes.over(job.step.definition.schema_changes)
-    if isinstance(job.tables, KeysRowsByValues) and not task.schema.key:
+    finds_rows = not task.schema.key and task.rule.history is not History.LOG
+    if isinstance(job.tables, KeysRowsByValues) and finds_rows:
         return replace(policy, drop_column=OnDrop.STOP)
     return policy
 
@@ -70,8 +73,10 @@ def alter_table(
     assert current.control is not None and isinstance(job.tables, AltersTables)
     schema = stored_schema(task.rule.history, altered(before, alterations))
     comments = comments_after(current.control, schema)
+    emptied = replace(before, columns=tuple(one.column for one in alterations if one.kind is Alter.SET_NULL))
+    former = former_after(current.control.former, emptied, schema)
     carry = altered_carry(job, task, current.control, before, alterations)
-    fenced = current.control.fenced(schema=schema, comments=comments, carry=carry)
+    fenced = current.control.fenced(schema=schema, comments=comments, carry=carry, former=former)
     record = replace(fenced, attempt=job.step.attempt, committed_at=_now())
     failpoint("alter.before")
     committed = job.tables.alter(task.target, current, record, alterations)

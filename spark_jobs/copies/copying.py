@@ -26,7 +26,7 @@ from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.table.applied_order import AppliedOrder
 from airflow_cdc_provider.core.table.control_record import ControlRecord, split_token
 from airflow_cdc_provider.core.table.copy_extent import WHOLE, CopyExtent
-from airflow_cdc_provider.core.table.history import row_schema, stored_schema
+from airflow_cdc_provider.core.table.history import stored_schema
 from airflow_cdc_provider.core.table.ignored_columns import ids_of
 from airflow_cdc_provider.core.table.states import State
 from airflow_cdc_provider.core.times import utc_now
@@ -165,8 +165,6 @@ def commit_copy(
     job: Job, work: TableWork, progress: ReadProgress, commit: CopyCommit, record: ControlRecord, **detail: object
 ) -> TableResult:
     """Write rows and control record in one commit. Raises Fenced where another attempt has taken over the table."""
-    if record.schema:
-        job.log.write_schema(row_schema(record.schema))
     if not job.log.claim_fence(record):
         raise Fenced.of(
             "CPY001",

@@ -32,15 +32,17 @@ def new_carry(batch: BatchInput, waiting: DataFrame | pa.Table, bad: Sequence[Ba
 
 
 def _require_no_former_names(batch: BatchInput, waiting: DataFrame | pa.Table) -> None:
-    """A record that waits gets the names that columns get while it waits. Those of a late change have other names
-    already."""
+    """A record that waits gets the names that columns get while it waits. At the beginning, those of a late change have
+    other names already."""
     renaming = sorted(batch.plan.late.renaming)
     if not renaming:
         return
     if isinstance(waiting, pa.Table):
-        has_any = bool(pc.any(pc.is_in(waiting["schema_id"], pa.array(renaming))).as_py())
+        begins = pc.or_kleene(pc.is_null(waiting["since"]), pc.equal(waiting["since"], batch.now))
+        has_any = bool(pc.any(pc.and_(begins, pc.is_in(waiting["schema_id"], pa.array(renaming)))).as_py())
     else:
-        has_any = bool(waiting.where(F.col("schema_id").isin(renaming)).take(1))
+        begins = F.col("since").isNull() | (F.col("since") == batch.now)
+        has_any = bool(waiting.where(begins & F.col("schema_id").isin(renaming)).take(1))
     if has_any:
         found = "a change from before a column was renamed, which would wait in quarantine or behind such a record"
         allowed = "late changes of the present names, or such that can be applied at once"

@@ -17,6 +17,7 @@ from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.serde import from_plain, to_plain
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.former_columns import with_other_types
 from airflow_cdc_provider.core.table.merge_plan import DELETED, ORDER, schema_delta
 from airflow_cdc_provider.core.table.own_rows import own_rows
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
@@ -47,7 +48,6 @@ from spark_jobs.copies.copied_rows import CopiedRows
 from spark_jobs.copies.spooled_rows import SpooledRows
 from spark_jobs.writers.expected_states import state_before_copy, state_before_merge, translate_lost_race
 from spark_jobs.writers.jdbc import read_jdbc
-from spark_jobs.writers.logged_types import with_other_logged_types
 from spark_jobs.writers.result_parts import read_result
 from spark_jobs.writers.task_results import on_files, on_partitions
 from spark_jobs.writers.writer import CopyCommit, MergeCounts, merge_plan
@@ -115,7 +115,8 @@ class DatabaseWriter:
     def _with_other_types(self, cursor: Any, task: TableTask, columns: tuple[Column, ...]) -> Collection[str]:
         if isinstance(self.tables.server, ShowsTypes):
             return self.tables.with_other_types(cursor, task.target, columns, task.schema.key)
-        return with_other_logged_types(self.tables.log, task.source_table, columns, self.tables.sql.column_id)
+        sql, former = self.tables.sql, task.control.former if task.control else {}
+        return with_other_types(former, columns, sql.column_id, partial(sql.column_type, in_key=False))
 
     def copy(self, task: TableTask, rows: CopiedRows) -> CopyCommit:
         frame = rows.frame()

@@ -18,11 +18,13 @@ from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.serde import from_plain, to_plain
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.former_columns import with_other_types
 from airflow_cdc_provider.core.table.merge_plan import MergePlan
 from airflow_cdc_provider.core.table.schema import Column
 from airflow_cdc_provider.targets.needs_spark import NeedsSpark
 from airflow_cdc_provider.targets.spanner.catalog import find_columns, has_value
 from airflow_cdc_provider.targets.spanner.changes import Counts
+from airflow_cdc_provider.targets.spanner.columns import stored_type
 from airflow_cdc_provider.targets.spanner.copies import commit_copy, load, prepare
 from airflow_cdc_provider.targets.spanner.database import SpannerDatabase
 from airflow_cdc_provider.targets.spanner.large_merge import apply_parts, end, end_merge, sweep
@@ -38,7 +40,6 @@ from spark_jobs.batches.staged_rows import StagedRows
 from spark_jobs.copies.copied_rows import CopiedRows
 from spark_jobs.copies.spooled_rows import SpooledRows
 from spark_jobs.writers.expected_states import state_before_copy, state_before_merge, translate_lost_race
-from spark_jobs.writers.logged_types import with_other_logged_types
 from spark_jobs.writers.spanner_reads import read_table
 from spark_jobs.writers.task_results import on_files, on_partitions
 from spark_jobs.writers.writer import CopyCommit, MergeCounts, merge_plan
@@ -74,11 +75,13 @@ class SpannerWriter:
         with self.database.session("probe") as session:
             found = {name.lower() for name in find_columns(session, task.target)}
             present = [column for column in added if column_name(column.name).lower() in found]
-            others = with_other_logged_types(
-                self.tables.log, task.source_table, present, lambda name: column_name(name).lower()
-            )
+            former = task.control.former if task.control else {}
+            others = with_other_types(former, present, lambda name: column_name(name).lower(), self._stored_type)
             names = [column.name for column in present if column.name not in others] if with_values else []
             return [*others, *(name for name in names if has_value(session, task.target, column_name(name)))]
+
+    def _stored_type(self, column: Column) -> str:
+        return stored_type(column.type, in_key=False, json=self.database.options.json)
 
     # Copies
 

@@ -126,17 +126,17 @@ REFUSING_TARGETS = (
     Mutant(
         "a row without key in Spanner is not found after a column was dropped",
         "spark_jobs/batches/schema_change.py",
-        "if isinstance(job.tables, KeysRowsByValues) and not task.schema.key:",
-        "if isinstance(job.tables, KeysRowsByValues) and task.schema.key:",
+        "if isinstance(job.tables, KeysRowsByValues) and finds_rows:",
+        "if isinstance(job.tables, KeysRowsByValues) and not finds_rows:",
         (
             "tests/spark/contract/test_merge_keyless.py::test_a_row_is_found_after_a_column_was_dropped_or_the_table_stops",
         ),
     ),
     Mutant(
         "values of a new column are rounded in a warehouse that has a former one of its name",
-        "spark_jobs/writers/logged_types.py",
-        "- {column.type}]",
-        "- types.get(column_id(column.name), set())]",
+        "airflow_cdc_provider/core/table/former_columns.py",
+        "if kind != stored_as(column)]",
+        "if kind == column.name]",
         (
             "tests/spark/contract/test_merge_schemas.py::"
             "test_a_new_column_with_another_type_than_a_former_one_of_its_name_is_not_written_into_it",

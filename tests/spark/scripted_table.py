@@ -139,7 +139,6 @@ class ScriptedTable:
         return self.record("truncate")
 
     def alter(self, schema: TableSchema, warnings: Sequence[str] = ()) -> ChangeRecord:
-        self.log.write_schema(self.schema)
         self.schema = schema
         return self.record("schema", after=canonical(to_plain(schema)), warnings=tuple(warnings))
 

@@ -40,7 +40,6 @@ CONTROL = "control"
 BATCHES = "batches"
 
 SCHEMA = "schema"
-SCHEMAS = "schemas"
 """Kind of a hole: the columns of the table changed amid a transaction."""
 
 UNLOGGED = "untold"
@@ -98,7 +97,7 @@ def attempt_folder(number: int, attempt: str) -> str:
 
 
 def schema_path(schema_id: str) -> str:
-    return f"{SCHEMAS}/{schema_id}.json"
+    return f"schemas/{schema_id}.json"
 
 
 def disclosed_path(table: str) -> str:

@@ -60,7 +60,8 @@ class ControlRecord:
     source has ids. ``extent``: which
     rows the last copy has read. ``shard_value``: in a table that other copies share, the value of the first column of
     the key in the rows of this copy. ``comments``: the comments that columns of the target table have got from the
-    source; None where a change of the column may have removed it. ``versions_until``: no version of a history begins or
+    source; None where a change of the column may have removed it. ``former``: the types of the former columns
+    that the target table still has, by name. ``versions_until``: no version of a history begins or
     ends later, UTC in ISO 8601 format; empty if that is unknown. ``resyncs``: the open commands that the last copy has
     carried out.
     """
@@ -87,6 +88,7 @@ class ControlRecord:
     extent: CopyExtent = WHOLE
     shard_value: str = ""
     comments: dict[str, str | None] = field(default_factory=dict)
+    former: dict[str, str] = field(default_factory=dict)
     holes: tuple[dict[str, Any], ...] = ()
     carry: CarryOver = NOTHING
     retired_below: str = ""

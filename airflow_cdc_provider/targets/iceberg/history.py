@@ -71,7 +71,8 @@ def first_at_or_before(
     entries: Mapping[int, SnapshotEntry], current: int | None, window: int
 ) -> tuple[int, ControlRecord] | None:
     """Among the ancestors of the current snapshot, the newest cursor at ``window`` or before, and the first snapshot
-    with that cursor, which no other writer had changed yet."""
+    with that cursor, which no other writer had changed yet. A commit of several snapshots is there with its last one,
+    which has its columns."""
     earliest: tuple[int, ControlRecord] | None = None
     for snapshot_id in _ancestors(entries, current):
         record = entries[snapshot_id].record
@@ -79,5 +80,7 @@ def first_at_or_before(
             continue
         if earliest is not None and record.window != earliest[1].window:
             break
+        if earliest is not None and record.nonce == earliest[1].nonce:
+            continue
         earliest = (snapshot_id, record)
     return earliest
