@@ -7,32 +7,23 @@ last, so that a run that dies is repeated by the next one, also if the source li
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import replace
 
+from airflow_cdc_provider.control.begun_drops import begun_identity, mark_begun, not_dropped, remove_copy
 from airflow_cdc_provider.control.fences import commit_fence
 from airflow_cdc_provider.control.replicator import LogInfo, Replicator
-from airflow_cdc_provider.control.table_rows import COPY_DROPPED, dropped_row
-from airflow_cdc_provider.core.decisions.facts import Facts, TableFacts
-from airflow_cdc_provider.core.decisions.listed_tables import NOT_DROPPED, GoneTable
+from airflow_cdc_provider.control.table_rows import COPY_DROPPED
+from airflow_cdc_provider.core.decisions.listed_tables import GoneTable
 from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind, dropped_identity, new_decision
 from airflow_cdc_provider.core.decisions.table_checks import check_store
-from airflow_cdc_provider.core.errors import UNREADABLE, CdcError, Fenced, ForeignTarget, Problem
+from airflow_cdc_provider.core.errors import UNREADABLE, Blocked, CdcError, Fenced, ForeignTarget, Problem
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable
 from airflow_cdc_provider.core.table.copies import source_table, target_of_copy
-from airflow_cdc_provider.core.table.states import dropping, drops_copy
+from airflow_cdc_provider.core.table.states import dropping
 from airflow_cdc_provider.core.times import utc_now
 from airflow_cdc_provider.targets.target import ReleasesTables
-
-
-@dataclass(frozen=True)
-class BegunDrop:
-    """A copy that an earlier run has begun to drop, of a table that the source lists again."""
-
-    table: str
-    target: str
-    identity: str
 
 
 def drop_gone_copies(
@@ -48,26 +39,17 @@ def drop_gone_copies(
 def _drop_gone(replicator: Replicator, gone: GoneTable, run_id: str, log_info: LogInfo) -> GoneTable:
     try:
         return replace(gone, outcome=_drop(replicator, gone, run_id, log_info))
-    except (ForeignTarget, Fenced, *UNREADABLE) as error:
+    except (Blocked, Fenced, *UNREADABLE) as error:
         log_info(f"{gone.table} is not dropped in this run: {error}")
         return replace(gone, left=_why_left(gone, error))
 
 
 def _why_left(gone: GoneTable, error: CdcError) -> Problem:
-    if isinstance(error, ForeignTarget):
-        return error.problems[0]
-    return Problem(
-        NOT_DROPPED,
-        f"the copy of {gone.table}, which the source dropped, is not dropped yet",
-        where=gone.target,
-        found=str(error),
-        do="nothing, if the target answers again: the next run drops it",
-        table=source_table(gone.table),
-    )
+    return error.problems[0] if isinstance(error, Blocked) else not_dropped(gone.table, gone.target, error)
 
 
 def _drop(replicator: Replicator, gone: GoneTable, run_id: str, log_info: LogInfo) -> str:
-    """What has become of the copy. Raises Fenced, ForeignTarget, TargetUnavailable and CheckFailed if it stays."""
+    """What has become of the copy. Raises Blocked, Fenced, TargetUnavailable and CheckFailed if it stays."""
     target = replicator.targets.of(gone.table)
     if not isinstance(target, ReleasesTables):
         kind = replicator.definition.target_named(target_of_copy(gone.table)).type
@@ -76,15 +58,9 @@ def _drop(replicator: Replicator, gone: GoneTable, run_id: str, log_info: LogInf
     identity = _decided(replicator, gone, run_id)
     if identity is None:
         return "the source dropped it; the target has no copy of it"
-    _remove(target, gone.table, gone.target, identity)
+    remove_copy(replicator, gone.table, gone.target, identity)
     log_info(f"{gone.table}: the source dropped it; dropped {target.locate(gone.target)}")
     return COPY_DROPPED
-
-
-def _remove(target: ReleasesTables, table: str, target_table: str, identity: str) -> None:
-    target.drop(target_table, identity)
-    failpoint("drop.dropped")
-    target.release(table, target_table)
 
 
 def _decided(replicator: Replicator, gone: GoneTable, run_id: str) -> str | None:
@@ -93,7 +69,7 @@ def _decided(replicator: Replicator, gone: GoneTable, run_id: str) -> str | None
     try:
         current = replicator.targets.state(gone.table, gone.target)
     except UNREADABLE:
-        if (begun := _begun_identity(replicator, gone.table)) is None:
+        if (begun := begun_identity(replicator, gone.table)) is None:
             raise
         return begun
     control, name = current.control, replicator.name
@@ -103,6 +79,8 @@ def _decided(replicator: Replicator, gone: GoneTable, run_id: str) -> str | None
         return None
     if problem := check_store(name, gone.table, gone.target, control, replicator.state.owner()):
         raise ForeignTarget(problem)
+    if current.shared:
+        raise Blocked(_shared(gone))
     if dropped_identity(replicator.log.decisions(), gone.table) != current.identity:
         replicator.state.write_audit(name, run_id, "drop copy", {"table": gone.table, "target": gone.target})
         reason = "dropped_tables: drop"
@@ -114,66 +92,24 @@ def _decided(replicator: Replicator, gone: GoneTable, run_id: str) -> str | None
     _read_next_time(replicator, gone.table)
     commit_fence(replicator, gone.table, gone.target, current, run_id, dropping(utc_now(), run_id))
     failpoint("drop.fenced")
+    mark_begun(replicator, gone.table, current.identity)
     return current.identity
+
+
+def _shared(gone: GoneTable) -> Problem:
+    return Problem(
+        "DEF085",
+        f"the copy of {gone.table} is not dropped: that would take the rows of other tables with it",
+        where=gone.target,
+        found="a table with the rows of several source tables",
+        allowed="a table of its own",
+        do="set `dropped_tables: keep` for it; delete its rows in the target if they are not wanted",
+        table=source_table(gone.table),
+    )
 
 
 def _read_next_time(replicator: Replicator, table: str) -> None:
     """Otherwise a table that is back by then may be taken from the index, as it was before the fence."""
     replicator.state.change_tables(
         replicator.name, lambda rows: [replace(rows[table], seen_at="")] if table in rows else []
-    )
-
-
-def _begun_identity(replicator: Replicator, table: str) -> str | None:
-    """The identity of a copy whose drop has begun: its last commit is the fence of a drop."""
-    control = replicator.log.newest_control(table)
-    if control is None or not drops_copy(control.state):
-        return None
-    return dropped_identity(replicator.log.decisions(), table)
-
-
-def begun_drops(replicator: Replicator, facts: Facts) -> Iterator[BegunDrop]:
-    """Of the tables of a run. A copy that cannot be read is one if its drop has begun."""
-    for table in facts.tables:
-        task = table.task
-        identity = _begun_identity(replicator, task.table) if _may_be_begun(facts, table) else None
-        if identity is not None:
-            yield BegunDrop(task.table, task.target, identity)
-
-
-def _may_be_begun(facts: Facts, table: TableFacts) -> bool:
-    control = table.task.control
-    if table.copied_by:
-        return False
-    if table.problem:
-        return True
-    if control is None:
-        return table.known
-    own = (control.replicator, control.owner) == (facts.definition.name, facts.owner)
-    return own and drops_copy(control.state)
-
-
-def finish_begun_drops(replicator: Replicator, facts: Facts, log_info: LogInfo) -> bool:
-    """Finish the drops that an earlier run began, of tables that the source lists again, so that these are copied anew.
-    Returns whether there was any."""
-    finished = False
-    for begun in begun_drops(replicator, facts):
-        target = replicator.targets.of(begun.table)
-        if not isinstance(target, ReleasesTables):
-            continue
-        try:
-            _remove(target, begun.table, begun.target, begun.identity)
-        except UNREADABLE as error:
-            log_info(f"{begun.table} is not copied anew in this run: {error}")
-            continue
-        _write_dropped(replicator, begun.table)
-        log_info(f"{begun.table}: the source had dropped it; dropped {target.locate(begun.target)}")
-        finished = True
-    return finished
-
-
-def _write_dropped(replicator: Replicator, table: str) -> None:
-    at = utc_now()
-    replicator.state.change_tables(
-        replicator.name, lambda rows: [dropped_row(rows[table], COPY_DROPPED, "", at)] if table in rows else []
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from airflow_cdc_provider.control.answers import answered_questions
-from airflow_cdc_provider.control.drop_gone_copies import begun_drops
+from airflow_cdc_provider.control.begun_drops import begun_drops
 from airflow_cdc_provider.control.first_copies import paused_copies
 from airflow_cdc_provider.control.immediate_commands import IMMEDIATE
 from airflow_cdc_provider.control.observe import Observation, RunContext, observe
@@ -18,6 +18,7 @@ from airflow_cdc_provider.core.decisions.pending_resyncs import is_carried_out
 from airflow_cdc_provider.core.decisions.run_decision import CLOSE_WINDOW, RunDecision, decide
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.table.state_rows import Lane
+from airflow_cdc_provider.core.table.states import TableState
 
 
 @dataclass(frozen=True)
@@ -58,8 +59,11 @@ def _has_begun(replicator: Replicator, observation: Observation) -> bool:
     states = observation.states
     copied = [table for table, current in states.items() if current.control is not None]
     rewinding = rewinding_tables(states, observation.facts.owner)
-    readable = [drop for drop in begun_drops(replicator, observation.facts) if drop.table in states]
-    return bool(rewinding or readable or answered_questions(replicator, states) or paused_copies(replicator, copied))
+    failing = {
+        row.table for row in replicator.state.tables(replicator.name).values() if row.state is TableState.FAILING
+    }
+    drops = [one for one in begun_drops(replicator, observation.facts) if one.table in states.keys() - failing]
+    return bool(rewinding or drops or answered_questions(replicator, states) or paused_copies(replicator, copied))
 
 
 def plain_plan(preview: DryRun) -> dict[str, Any]:

@@ -14,9 +14,10 @@ from datetime import datetime
 from functools import partial
 
 from airflow_cdc_provider.control.answers import carry_out_answers
+from airflow_cdc_provider.control.begun_drops import finish_begun_drops, with_unfinished
 from airflow_cdc_provider.control.column_comments import write_due_comments
 from airflow_cdc_provider.control.disclosed_columns import write_disclosed
-from airflow_cdc_provider.control.drop_gone_copies import drop_gone_copies, finish_begun_drops
+from airflow_cdc_provider.control.drop_gone_copies import drop_gone_copies
 from airflow_cdc_provider.control.fences import commit_fence, with_control
 from airflow_cdc_provider.control.first_copies import first_window, pause_committed_copies
 from airflow_cdc_provider.control.footprint import left_copies, left_note
@@ -58,22 +59,23 @@ def open_window(replicator: Replicator, run: RunContext, log_info: LogInfo) -> R
     )
     failpoint("open.after_lanes")
     observation = observe(replicator, run)
-    if finish_begun_drops(replicator, observation.facts, log_info):
-        observation = observe(replicator, run, use_index=False)
+    drops = finish_begun_drops(replicator, observation, run.run_id, log_info)
+    if drops:
+        observation = with_unfinished(observe(replicator, run, use_index=False), drops)
     targets = {table.task.table: table.task.target for table in observation.facts.tables}
     fenced = carry_out(replicator, observation.facts.commands, targets, observation.states, run.run_id)
     fenced |= carry_out_answers(replicator, targets, observation.states, run.run_id, log_info)
     fenced |= pause_committed_copies(replicator, targets, observation.states, run.run_id, log_info)
     fenced |= _finish_rewinds(replicator, run.run_id, targets, observation, log_info)
     if fenced:
-        observation = observe(replicator, run, use_index=False)
+        observation = with_unfinished(observe(replicator, run, use_index=False), drops)
     write_disclosed(replicator, observation.disclosed)
     if limit := observation.facts.stream.limit:
         state.positions.update(name, end=dict(limit), end_at=observation.facts.at)
     decision = decide(observation.facts)
     if decision.reopen:
         reopen_stream(replicator, observation.facts, log_info)
-        observation = observe(replicator, run)
+        observation = with_unfinished(observe(replicator, run), drops)
         decision = decide(observation.facts)
     if decision.stop is None:
         gone = drop_gone_copies(replicator, decision.gone, run.run_id, log_info)

@@ -139,7 +139,7 @@ def _require_same(
     replicator: Replicator, first: Command, kind: CommandKind, asked: Mapping[str, Any], values: Mapping[str, Any]
 ) -> None:
     """Values are only in the decision, since the state store has no values of rows."""
-    same = first.kind is kind and first.arguments.get("asked") == asked
+    same = first.kind is kind and first.arguments.get("asked", asked) == asked
     if same and asked["records"]:
         decisions = [one for one in replicator.log.decisions() if one.record in first.arguments["records"]]
         same = any((one.kind, one.values) == (DECISIONS[kind], dict(values)) for one in decisions)

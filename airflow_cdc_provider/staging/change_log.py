@@ -184,11 +184,6 @@ class ChangeLog:
         """The highest fence of a table in this log; 0 if there is none."""
         return max((fence for fence, _ in self._control_tokens(table)), default=0)
 
-    def newest_control(self, table: str) -> ControlRecord | None:
-        """The one with the highest token; None if there is none."""
-        newest = max(self._control_tokens(table), default=None)
-        return self.control(table, token(*newest)) if newest else None
-
     def remove_old_controls(self, table: str, below: int) -> None:
         """Remove control records with tokens below ``below``, and carry-overs and bad records to which no remaining
         record refers. The record with the highest fence is kept, so that its number is not used again. No other attempt

@@ -224,8 +224,8 @@ COMMANDS = (
     Mutant(
         "no run starts to finish a rewind",
         f"{CONTROL}/dry_run.py",
-        "bool(rewinding or readable",
-        "bool(readable",
+        "bool(rewinding or drops",
+        "bool(drops",
         (SENSOR,),
     ),
     Mutant(

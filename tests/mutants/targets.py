@@ -32,8 +32,8 @@ TARGET_MUTANTS = (
     Mutant(
         "a rejected login of one target delays the drop of copies in the others",
         "airflow_cdc_provider/control/drop_gone_copies.py",
-        "except (ForeignTarget, Fenced, *UNREADABLE) as error:",
-        "except (ForeignTarget, Fenced, *UNREADABLE[:1]) as error:",
+        "except (Blocked, Fenced, *UNREADABLE) as error:",
+        "except (Blocked, Fenced, *UNREADABLE[:1]) as error:",
         (f"{COMMANDS}::test_the_copies_of_a_dropped_table_are_dropped_where_they_can",),
     ),
     Mutant(

@@ -9,7 +9,7 @@ import pytest
 from airflow_cdc_provider.control.dry_run import dry_run
 from airflow_cdc_provider.control.inventory import rebuild_index
 from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind
-from airflow_cdc_provider.core.errors import TargetUnavailable
+from airflow_cdc_provider.core.errors import Blocked, CdcError, TargetUnavailable
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable
@@ -154,20 +154,76 @@ def test_a_table_that_is_back_after_an_interrupted_drop_is_copied_anew(
     assert shop.run("r4").problems == () and shop.control(B).state.name is TableState.REPLICATING
 
 
+VIEW = Blocked.of("TGT066", "a view depends on the table")
+OUTAGE = TargetUnavailable.of("TGT010", "the lake does not answer")
+
+
+def refuse_drops(monkeypatch: pytest.MonkeyPatch, error: CdcError) -> None:
+    def refuse(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(LoggedFileTarget, "drop", refuse)
+
+
+@pytest.mark.parametrize("error", [OUTAGE, VIEW])
 def test_a_table_that_is_back_waits_for_the_target_that_has_its_copy(
-    shop: RunHarness, monkeypatch: pytest.MonkeyPatch
+    shop: RunHarness, monkeypatch: pytest.MonkeyPatch, error: CdcError
 ) -> None:
     killed_in_the_drop(shop, monkeypatch, "before")
     list_tables(shop, A, B)
-
-    def refuse(*_: object) -> None:
-        raise TargetUnavailable.of("TGT010", "the lake does not answer")
-
     with monkeypatch.context() as patched:
-        patched.setattr(LoggedFileTarget, "drop", refuse)
-        assert shop.run("r3").problems == ()
-    assert row(shop).state is TableState.PAUSED and has_copy(shop)
-    assert shop.open("r4").plan.copy == (B,)
+        refuse_drops(patched, error)
+        assert [one.code for one in shop.run("r3").problems] == ["RUN002"]
+        assert row(shop).state is TableState.FAILING and has_copy(shop)
+        assert error.problems[0].what in row(shop).error
+        assert not dry_run(shop.replicator).has_work, "it could only fail again"
+        shop.source.change(A)
+        shop.run("r4")
+        assert shop.control(A).window == 2, "the other table goes on"
+    assert shop.open("r5").plan.copy == (B,)
+
+
+def test_a_view_on_the_copy_blocks_its_drop_and_nothing_else(shop: RunHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patched:
+        refuse_drops(patched, VIEW)
+        shop.source.change(A)
+        assert [one.code for one in shop.run("r2").problems] == ["TGT066"]
+        assert row(shop).state is TableState.BLOCKED and shop.control(A).window == 2
+    assert shop.run("r3").problems == () and not has_copy(shop)
+
+
+def test_a_copy_that_is_to_be_kept_meanwhile_is_kept(shop: RunHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+    killed_in_the_drop(shop, monkeypatch, "before")
+    rules = (TableRule("public.*"), TableRule(B, dropped_tables=OnDroppedTable.KEEP))
+    shop.definition = replace(shop.definition, tables=rules)
+    assert shop.run("r3").problems == () and row(shop).state is TableState.DROPPED
+    list_tables(shop, A, B)
+    assert dry_run(shop.replicator).has_work
+    assert shop.open("r4").plan.copy == () and has_copy(shop)
+    assert shop.control(B).state.name is TableState.REPLICATING
+
+
+def test_the_rows_of_other_tables_are_not_dropped_with_those_of_one(
+    shop: RunHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = LoggedFileTarget.state
+    monkeypatch.setattr(LoggedFileTarget, "state", lambda *arguments: replace(state(*arguments), shared=True))
+    assert [one.code for one in shop.run("r2").problems] == ["DEF085"]
+    assert row(shop).state is TableState.BLOCKED and "rows of other tables" in row(shop).reason and has_copy(shop)
+
+
+def test_a_fence_that_was_only_claimed_drops_no_copy(shop: RunHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The table is back, and its copy goes on; then the target does not answer for a moment."""
+    with monkeypatch.context() as patched:
+        patched.setattr(LoggedFileTarget, "commit", lambda *_: False)
+        shop.run("r2")
+    list_tables(shop, A, B)
+    shop.run("r3")
+    lock(shop)
+    shop.run("r4")
+    lake(shop).store.delete("public_b/locked")
+    assert shop.run("r5").problems == () and has_copy(shop)
+    assert shop.control(B).state.name is TableState.REPLICATING and shop.control(B).attempt == "copy"
 
 
 def rebuilt(shop: RunHarness) -> None:

@@ -12,6 +12,7 @@
         quarantine/<table>/<id>.json              a bad record with the reason; never changed
         reports/<table>/<time>-<attempt>.parquet  the differences that a comparison found
         decisions/<id>.json                       a decision of an operator
+        drops/<table>                             the identity of a copy that is being dropped
         steps/<run>/<task>/<try>/                 input and result of a job
 
 Window numbers are padded to ten digits, so that names sort as numbers. Table names are percent-encoded.
@@ -94,6 +95,10 @@ def report_folder(table: str) -> str:
 
 def attempt_folder(number: int, attempt: str) -> str:
     return f"{window_folder(number)}/{attempt}"
+
+
+def drop_mark_path(table: str) -> str:
+    return f"drops/{table_folder(table)}"
 
 
 def schema_path(schema_id: str) -> str:
