@@ -139,6 +139,7 @@ class ScriptedTable:
         return self.record("truncate")
 
     def alter(self, schema: TableSchema, warnings: Sequence[str] = ()) -> ChangeRecord:
+        self.log.write_schema(self.schema)
         self.schema = schema
         return self.record("schema", after=canonical(to_plain(schema)), warnings=tuple(warnings))
 
@@ -220,7 +221,6 @@ class ScriptedTable:
         constants = copied_columns(self.rule.history, self._now(), COPIED_AT)
         frame = frame.withColumns({name: literal(value) for name, value in constants.items()})
         job = self.job(StepKind.SNAPSHOT, ())
-        self.log.write_schema(self.schema)
         record = ControlRecord(
             "hand",
             self.schema.table,
