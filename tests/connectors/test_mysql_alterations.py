@@ -66,6 +66,8 @@ def reasons(actions: str, strict: bool = True, verb: str = "ALTER TABLE") -> lis
         "ADD CHECK (engine = 'x'), ENGINE 'InnoDB'",
         "MODIFY id int NOT NULL AUTO_INCREMENT",
         "PARTITION BY HASH (id) PARTITIONS 4",
+        "DROP PRIMARY KEY, ADD PRIMARY KEY (a)",
+        "DROP PRIMARY KEY, ADD CONSTRAINT c PRIMARY KEY (id)",
     ],
 )
 def test_a_change_that_keeps_every_value_is_accepted(actions: str) -> None:
@@ -103,6 +105,9 @@ def test_a_change_that_keeps_every_value_is_accepted(actions: str) -> None:
         ("MODIFY a int AUTO_INCREMENT, ADD UNIQUE (a)", ["column a counts from now on"]),
         ("SCRAMBLE v", ["a clause that is not known: SCRAMBLE v"]),
         ("RENAME COLUMN `A` TO v", ["column A was renamed to v"]),
+        ("DROP PRIMARY KEY", ["the table has no primary key from here on"]),
+        ("DROP CONSTRAINT `primary`", ["the table has no primary key from here on"]),
+        ("DROP INDEX IF EXISTS `PRIMARY`, ADD UNIQUE (id)", ["the table has no primary key from here on"]),
         ("DROP V, ADD V varchar(20)", ["column V was dropped and another one was added"]),
         ("MODIFY A smallint", ["column A changed from int(11) to smallint"]),
     ],
@@ -117,6 +122,12 @@ def test_without_strict_mode_a_changed_type_and_not_null_are_reported() -> None:
     assert reasons("MODIFY a int", strict=False) == []
     assert "truncates values" in reasons("MODIFY a int NOT NULL", strict=False)[0]
     assert "truncates values" in reasons("MODIFY v varchar(30)", strict=False)[0]
+
+
+def test_a_primary_key_that_another_statement_drops_is_reported() -> None:
+    statement = parse_statement(Query("shop", "DROP INDEX `PRIMARY` ON t"))
+    assert statement.affected(["shop.t"]) == ["shop.t"] and may_change(statement.clauses)
+    assert list(unlogged_changes(statement.clauses, False, True, COPIED)) == reasons("DROP PRIMARY KEY")
 
 
 def test_rows_that_an_alter_ignore_removes_are_reported() -> None:

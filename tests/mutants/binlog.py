@@ -80,6 +80,13 @@ BINLOG = (
         (ALTERED,),
     ),
     Mutant(
+        "rows may have equal keys for some time without a hole",
+        f"{MYSQL}/alterations.py",
+        "    if drops_key(clauses):\n        yield",
+        "    if False:\n        yield",
+        (ALTERED,),
+    ),
+    Mutant(
         "a row filter compares the value in the copy instead of a zero date",
         f"{MYSQL}/row_images.py",
         "return self._plain(cell)",

@@ -11,6 +11,41 @@ PUBLICATION = "tests/connectors/test_postgres_publication.py"
 
 IDENTITIES = (
     Mutant(
+        "a key that was made anew counts as the former one",
+        "airflow_cdc_provider/core/table/identity.py",
+        'return OTHER_KEY if known.key and now.key and known.key != now.key else ""',
+        'return ""',
+        (CATALOG,),
+    ),
+    Mutant(
+        "an enum label that was renamed and renamed back counts as unchanged",
+        "airflow_cdc_provider/core/table/identity.py",
+        "_altered_stream(known, now) or _renamed_back(known, now)",
+        "_altered_stream(known, now)",
+        (CATALOG,),
+    ),
+    Mutant(
+        "a TRUNCATE of the whole table explains the new file of each partition",
+        "airflow_cdc_provider/connectors/sources/postgres/identities.py",
+        "return {xmin for (xmin,) in found} <= set(transactions)",
+        "return True",
+        (CATALOG,),
+    ),
+    Mutant(
+        "a TRUNCATE explains a partition that was detached for a while",
+        "airflow_cdc_provider/connectors/sources/postgres/identities.py",
+        "(changes.recomputed or changes.rejoined or not truncated)",
+        "(changes.recomputed or not truncated)",
+        (CATALOG,),
+    ),
+    Mutant(
+        "changes go to the copy of a table that has another name since a swap",
+        "airflow_cdc_provider/connectors/sources/postgres/decode.py",
+        "if identity is None or (named and str(named.oid) != identity.table):",
+        "if identity is None:",
+        ("tests/connectors/test_postgres_swapped_tables.py",),
+    ),
+    Mutant(
         "a renamed table counts as the table that had its name",
         "airflow_cdc_provider/core/table/identity.py",
         "if known.table != now.table:",
@@ -209,14 +244,14 @@ IDENTITIES = (
     Mutant(
         "a TRUNCATE explains recomputed columns",
         "airflow_cdc_provider/connectors/sources/postgres/identities.py",
-        "(changes.recomputed or not truncated)",
-        "(not truncated)",
+        "(changes.recomputed or changes.rejoined or not truncated)",
+        "(changes.rejoined or not truncated)",
         (CATALOG,),
     ),
     Mutant(
         "a TRUNCATE explains nothing",
         "airflow_cdc_provider/connectors/sources/postgres/identities.py",
-        "(changes.recomputed or not truncated)",
+        "(changes.recomputed or changes.rejoined or not truncated)",
         "True",
         (CATALOG,),
     ),
@@ -244,8 +279,8 @@ IDENTITIES = (
     Mutant(
         "a TRUNCATE of any table explains a new file",
         "airflow_cdc_provider/connectors/sources/postgres/stream.py",
-        "return any(oid in messages.parse_truncate(bytes(data)).oids for (data,) in truncates)",
-        "return any(True for _ in truncates)",
+        "for xid, data in truncates if oid in messages.parse_truncate(bytes(data)).oids}",
+        "for xid, _ in truncates}",
         (CATALOG,),
     ),
     Mutant(

@@ -229,8 +229,8 @@ POLICIES = (
     Mutant(
         "the decoder looks a table up by its name alone",
         "airflow_cdc_provider/connectors/sources/postgres/decode.py",
-        "self._copied = {int(c.identity.table): task",
-        "self._copied = {0: task",
+        "self._copied = {oid: task for",
+        "self._copied = {0: task for",
         (f"{TABLES}::test_changes_under_a_name_between_two_runs_are_copied",),
     ),
     Mutant(

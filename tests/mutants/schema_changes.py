@@ -77,8 +77,8 @@ SCHEMA_CHANGES = (
     Mutant(
         "a truncate explains every rewrite",
         "airflow_cdc_provider/connectors/sources/postgres/identities.py",
-        "changes.rewritten and (changes.recomputed or not truncated)",
-        "changes.rewritten and not truncated",
+        "changes.rewritten and (changes.recomputed or changes.rejoined or not truncated)",
+        "changes.rewritten and (changes.rejoined or not truncated)",
         (f"{POSTGRES}::{COPY_IS_CORRECT}[truncate, rows, other values-quiet]",),
     ),
     Mutant(

@@ -65,9 +65,11 @@ class TableIdentity:
     """``table``: the id of the table, different for a new table of the same name. ``last_number``: the highest number
     of all present and former columns. ``labels``: of the enum types in use; ``composites``: attributes of the composite
     types in use; ``partitions``: a table that is not partitioned has one, itself; all three by the catalog's ids.
+    ``label_versions``: a number per label that changes with each new name.
     ``positional``: column numbers are positions, which change if an earlier column is added or dropped.
     ``membership``: changes each time that the stream starts to carry the table; empty if it does not, and for sources
-    without such lists. ``sent``: which of its changes the stream carries; None if that is not known."""
+    without such lists. ``sent``: which of its changes the stream carries; None if that is not known. ``key``: the id of
+    the key's index, where the stream does not show that the table had no key for some time."""
 
     table: str
     columns: Mapping[str, ColumnIdentity]
@@ -78,6 +80,8 @@ class TableIdentity:
     positional: bool = False
     membership: str = ""
     sent: StreamSettings | None = None
+    label_versions: Mapping[str, str] = field(default_factory=dict)
+    key: str = ""
 
     @property
     def table_id(self) -> str:
@@ -87,6 +91,7 @@ class TableIdentity:
 
 
 ALTERED = "what the stream carries was altered, and may have lacked changes for some time"
+OTHER_KEY = "the index of the key was made anew: rows may have had equal keys meanwhile"
 RECOMPUTED = "the table was rewritten by a statement that may have set the values of a column"
 
 
@@ -239,11 +244,27 @@ def _not_carried(known: TableIdentity, now: TableIdentity) -> Iterator[str]:
 
 
 def _doubted(known: TableIdentity, now: TableIdentity) -> str:
+    return _altered_stream(known, now) or _renamed_back(known, now) or _other_key(known, now)
+
+
+def _altered_stream(known: TableIdentity, now: TableIdentity) -> str:
     """Another setting of the stream is altered, which explains the alteration. The operations may have been altered and
     set back, too."""
     if not known.sent or not now.sent or known.membership != now.membership or known.sent.carried != now.sent.carried:
         return ""
     return ALTERED if known.sent.altered != now.sent.altered and known.sent.others != now.sent.others else ""
+
+
+def _renamed_back(known: TableIdentity, now: TableIdentity) -> str:
+    """Changes from before the second renaming have the other name."""
+    versions = known.label_versions, now.label_versions
+    changed = [id for id in versions[0].keys() & versions[1].keys() if versions[0][id] != versions[1][id]]
+    labels = sorted(now.labels[id] for id in changed if known.labels[id] == now.labels[id])
+    return f"an enum label was renamed, and has its former name again: {', '.join(labels)}" if labels else ""
+
+
+def _other_key(known: TableIdentity, now: TableIdentity) -> str:
+    return OTHER_KEY if known.key and now.key and known.key != now.key else ""
 
 
 def _relabelled(known: TableIdentity, now: TableIdentity) -> Iterator[str]:

@@ -44,7 +44,21 @@ UNICODE = "utf8mb4"
 def may_change(clauses: Sequence[Tokens]) -> bool:
     """Whether any clause may change values or columns."""
     by_value = any(clause[0].word in VALUE_CLAUSES or _other_engine(clause) for clause in clauses)
-    return by_value or any(_unknown_clauses(clauses))
+    return by_value or drops_key(clauses) or any(_unknown_clauses(clauses))
+
+
+def drops_key(clauses: Sequence[Tokens]) -> bool:
+    """Whether the table has no primary key after the statement."""
+    dropped = any(clause[0].word == "DROP" and _is_primary_key(clause[1:]) for clause in clauses)
+    others = (clause for clause in clauses if clause[0].word != "DROP")
+    return dropped and not any("PRIMARY" in [token.word for token in clause] for clause in others)
+
+
+def _is_primary_key(dropped: Tokens) -> bool:
+    if [token.word for token in dropped[:2]] == ["PRIMARY", "KEY"]:
+        return True
+    named = len(dropped) > 1 and dropped[0].word in ("INDEX", "KEY", "CONSTRAINT")
+    return named and without_filler(dropped[1:])[0].name.upper() == "PRIMARY"
 
 
 def unlogged_changes(
@@ -55,6 +69,8 @@ def unlogged_changes(
     ``strict``: the session rejected values that do not fit."""
     if ignoring:
         yield "rows with equal keys may have been removed (ALTER IGNORE)"
+    if drops_key(clauses):
+        yield "the table has no primary key from here on: rows may have had equal keys"
     for clause in _unknown_clauses(clauses):
         yield f"the statement has a clause that is not known: {' '.join(token.text for token in clause[:4])}"
     for clause in clauses:

@@ -14,6 +14,7 @@ from itertools import pairwise
 from airflow_cdc_provider.connectors.mysql_statements.alter_table import clauses_of
 from airflow_cdc_provider.connectors.mysql_statements.table_renames import Rename, renames_of
 from airflow_cdc_provider.connectors.mysql_statements.tokens import Token, Tokens, tokenize
+from airflow_cdc_provider.connectors.sources.mysql.alterations import drops_key
 from airflow_cdc_provider.connectors.sources.mysql.binlog import Query
 from airflow_cdc_provider.core.table.source_names import in_lower_case, parts_of, table_name
 
@@ -100,6 +101,10 @@ def _parse_ddl(tokens: Sequence[Token], words: list[str], database: str) -> Stat
         return Statement(Effect.NONE)
     if words[:2] in (["DROP", "DATABASE"], ["DROP", "SCHEMA"]):
         return Statement(Effect.REPLACE_TABLE, frozenset({table_name(tokens[-1].name.lower())}))
+    if words[:2] == ["DROP", "INDEX"] and "ON" in words:
+        dropped = (tuple(tokens[: words.index("ON")]),)
+        if drops_key(dropped):
+            return Statement(Effect.ALTER, _identifiers(tokens, database), dropped)
     if "TABLE" not in words[:4] and "TABLES" not in words[:2]:
         return Statement(Effect.NONE)
     if words[0] == "CREATE":

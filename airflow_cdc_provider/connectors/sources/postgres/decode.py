@@ -39,7 +39,7 @@ class PgoutputDecoder:
         self.items: list[StreamItem] = []
         self.ended = False
         self._tasks = {task.name_in_source: task for task in tasks}
-        self._copied = {int(c.identity.table): task for task in tasks if (c := task.control) and c.identity}
+        self._copied = {oid: task for task in tasks if (oid := _copied_oid(task, catalog))}
         self._catalog = catalog
         self._epoch = epoch_prefix(epoch)
         self._lo, self._limit = lo, limit
@@ -226,6 +226,16 @@ class PgoutputDecoder:
 
     def _control_event(self, reader: RowReader, op: str, order_key: str) -> ChangeRecord:
         return record_without_row(reader, op, order_key, self._ordinal, self._transaction)
+
+
+def _copied_oid(task: TableTask, catalog: Catalog) -> int:
+    """The oid of the copied table, unless another table has its name now: then names decide, because the copied table
+    may be the one that another task copies since. 0 if there is none."""
+    identity = task.control.identity if task.control else None
+    named = catalog.tables.get(task.name_in_source)
+    if identity is None or (named and str(named.oid) != identity.table):
+        return 0
+    return int(identity.table)
 
 
 def _group_by_relation(received: Sequence[tuple[int, bytes]]) -> Iterator[tuple[bytes, Sequence[tuple[int, bytes]]]]:

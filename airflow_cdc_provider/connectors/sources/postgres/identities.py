@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -60,7 +60,8 @@ WITH RECURSIVE used (root, oid) AS (
                   WHERE t.typtype = 'c' AND m.attrelid = t.typrelid AND m.attnum > 0 AND NOT m.attisdropped) part
 )
 SELECT used.root::int8, t.oid::int8,
-       (SELECT json_object_agg(e.oid::text, e.enumlabel) FROM pg_enum e WHERE e.enumtypid = t.oid),
+       (SELECT json_object_agg(e.oid::text, ARRAY[e.enumlabel, e.xmin::text])
+        FROM pg_enum e WHERE e.enumtypid = t.oid),
        (SELECT string_agg(format('%%s:%%s:%%s', m.attnum, m.atttypid::int8, m.atttypmod), ',' ORDER BY m.attnum)
         FROM pg_attribute m WHERE m.attrelid = t.typrelid AND m.attnum > 0 AND NOT m.attisdropped)
 FROM used JOIN pg_type t ON t.oid = used.oid WHERE t.typtype IN ('e', 'c')
@@ -76,6 +77,12 @@ SELECT EXISTS (
     WHERE age(r.xmin) > age(link.xmin)
        OR r.xmin::text = link.xmin::text AND r.cmin::text::int8 < link.command)
 """
+# Only with whole rows as replica identity may rows be updated and deleted while the table has no key.
+KEYS = """
+SELECT i.indrelid::int8, i.indexrelid::text FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid
+WHERE i.indrelid = ANY (%(tables)s) AND i.indisprimary AND c.relreplident = 'f'
+"""
+FILES = "SELECT xmin::text FROM pg_class WHERE oid = ANY (%(oids)s)"
 READABLE = "SELECT pg_relation_size(%(oid)s) = 0, has_table_privilege(%(oid)s::oid, 'SELECT')"
 
 
@@ -91,6 +98,7 @@ def read_identities(connection: Session, tables: Sequence[CatalogTable], domains
     oids = {"tables": [table.oid for table in tables]}
     columns, last_numbers = _columns(connection, oids, {table.oid: table for table in tables}, domains)
     labels, composites = _types(connection, oids)
+    keys: dict[int, str] = dict(connection.execute(KEYS, oids))
     partitions: dict[int, dict[str, TablePartition]] = {}
     for table, oid, name, file, joined in connection.execute(PARTITIONS, oids):
         partitions.setdefault(table, {})[str(oid)] = TablePartition(name, str(file), joined)
@@ -99,9 +107,11 @@ def read_identities(connection: Session, tables: Sequence[CatalogTable], domains
             str(table.oid),
             columns.get(table.oid, {}),
             last_numbers.get(table.oid, 0),
-            labels.get(table.oid, {}),
+            {id: label for id, (label, _) in labels.get(table.oid, {}).items()},
             composites.get(table.oid, {}),
             partitions.get(table.oid, {}),
+            label_versions={id: version for id, (_, version) in labels.get(table.oid, {}).items()},
+            key=keys.get(table.oid, ""),
         )
         for table in tables
     }
@@ -128,10 +138,16 @@ def had_rows_when_attached(connection: Connection[Any], partition: str, oid: str
     return not readable or bool(_row(connection, ROWS_BEFORE_ATTACHMENT.format(partition=partition), oid)[0])
 
 
+def new_files_by(connection: Connection[Any], oids: Iterable[str], transactions: Collection[str]) -> bool:
+    """Whether the newest alteration of each of these tables is by one of ``transactions``."""
+    found = connection.execute(FILES.encode(), {"oids": [int(oid) for oid in oids]}).fetchall()
+    return {xmin for (xmin,) in found} <= set(transactions)
+
+
 def without_streamed(changes: UnloggedChanges, truncated: bool, attached: Sequence[str]) -> UnloggedChanges:
     """``changes`` without those that the stream carries: a rewrite by TRUNCATE, after which all rows are in the stream
-    unless a column was recomputed, and the rows of a partition that was empty when it was attached. ``attached``: names
-    of the partitions that were not empty."""
+    unless a column was recomputed or a partition was changed outside the table, and the rows of a partition that was
+    empty when it was attached. ``attached``: names of the partitions that were not empty."""
     return replace(
         changes,
         rows=(
@@ -141,7 +157,7 @@ def without_streamed(changes: UnloggedChanges, truncated: bool, attached: Sequen
         ),
         attached=(),
         detached=(),
-        rewritten=changes.rewritten and (changes.recomputed or not truncated),
+        rewritten=changes.rewritten and (changes.recomputed or changes.rejoined or not truncated),
     )
 
 
@@ -162,8 +178,9 @@ def _columns(
 
 def _types(
     connection: Session, oids: dict[str, list[int]]
-) -> tuple[dict[int, dict[str, str]], dict[int, dict[str, str]]]:
-    labels: dict[int, dict[str, str]] = {}
+) -> tuple[dict[int, dict[str, list[str]]], dict[int, dict[str, str]]]:
+    """The labels with their versions, and the attributes of composite types, by table."""
+    labels: dict[int, dict[str, list[str]]] = {}
     composites: dict[int, dict[str, str]] = {}
     for table, oid, enum, attributes in connection.execute(TYPES, oids):
         if enum is not None:

@@ -26,6 +26,7 @@ from airflow_cdc_provider.connectors.sources.postgres.copy import open_copy
 from airflow_cdc_provider.connectors.sources.postgres.dead_letters import reread
 from airflow_cdc_provider.connectors.sources.postgres.identities import (
     had_rows_when_attached,
+    new_files_by,
     read_identities,
     with_memberships,
     without_streamed,
@@ -214,9 +215,12 @@ class PostgresSource:
                 for oid in changes.attached
                 if had_rows_when_attached(connection, now.partitions[oid].name, oid)
             ]
-            truncated = truncated or (
-                changes.rewritten and self.stream.has_truncate(connection, position, int(now.table))
-            )
+            if changes.rewritten:
+                transactions = self.stream.truncates(connection, position, int(now.table))
+                if now.table in now.partitions:
+                    truncated = truncated or bool(transactions)
+                else:  # a TRUNCATE of one partition is not in the stream
+                    truncated = bool(transactions) and new_files_by(connection, now.partitions, transactions)
         return without_streamed(changes, truncated, non_empty)
 
     def splits(self, lo: Position, limit: Position) -> list[StreamSplit]:

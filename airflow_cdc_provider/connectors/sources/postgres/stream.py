@@ -73,7 +73,7 @@ UNION ALL
 
 
 TRUNCATES = f"""
-SELECT data FROM ({PEEK}) peeked WHERE get_byte(data, 0) = {messages.TRUNCATE} AND lsn > %(position)s::pg_lsn
+SELECT xid::text, data FROM ({PEEK}) peeked WHERE get_byte(data, 0) = {messages.TRUNCATE} AND lsn > %(position)s::pg_lsn
 """
 
 # A publication whose row is newer than the slot's horizon was altered within the WAL that the slot has yet to decode.
@@ -137,14 +137,14 @@ class ReplicationSlot:
             )
             return SourceStatus(has_changes, position_of(flushed), idle, outside, at)
 
-    def has_truncate(self, connection: Connection[Any], position: Position, oid: int) -> bool:
-        """Whether the changes after ``position`` contain a TRUNCATE of the table."""
+    def truncates(self, connection: Connection[Any], position: Position, oid: int) -> set[str]:
+        """The transactions after ``position`` with a TRUNCATE of the table."""
         self._claim(connection, take_over=False)
         flushed = parse_lsn(_scalar(connection, "SELECT pg_current_wal_flush_lsn()::text"))
         parameters = {**self._peek(flushed, None), "position": lsn_text(lsn_of(position))}
         with self._decoding_errors():
             truncates = connection.execute(TRUNCATES.encode(), parameters)
-        return any(oid in messages.parse_truncate(bytes(data)).oids for (data,) in truncates)
+        return {xid for xid, data in truncates if oid in messages.parse_truncate(bytes(data)).oids}
 
     def read(self, split: StreamSplit, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
         lo, limit = lsn_of(split.lo), lsn_of(split.limit)
