@@ -58,6 +58,19 @@ def test_a_column_that_is_dropped_and_added_again_is_a_hole_also_with_rows_in_be
     assert (table, why) == (shop.table("c"), f"column {column} was dropped and another one was added under its name")
 
 
+@pytest.mark.parametrize("drop", ["ALTER TABLE c DROP PRIMARY KEY", "DROP INDEX `PRIMARY` ON c"])
+def test_rows_with_equal_keys_while_the_table_has_no_key_are_a_hole(shop: Shop, drop: str) -> None:
+    """A delete of one of them by its key would delete the other one."""
+    shop.sql("CREATE TABLE c (id int PRIMARY KEY, word text)", "INSERT INTO c VALUES (1, 'a')")
+    shop.window()
+    held = shop.task("c").schema
+    shop.sql(
+        drop, "INSERT INTO c VALUES (1, 'b')", "DELETE FROM c WHERE word = 'a'", "ALTER TABLE c ADD PRIMARY KEY (id)"
+    )
+    (table, why), *_ = holes(shop.window(shop.task("c", held)))
+    assert table == shop.table("c") and why.startswith("the table has no primary key from here on")
+
+
 @pytest.mark.parametrize("action", ["MODIFY twice int", "CHANGE twice doubled int"])
 def test_a_generated_column_that_becomes_an_ordinary_one_is_a_hole_also_after_rows(shop: Shop, action: str) -> None:
     """The catalog already has it as an ordinary column, and the binlog does not show that it was generated."""
