@@ -10,7 +10,7 @@ from typing import Any
 from airflow_cdc_provider.control.inventory import known_tables
 from airflow_cdc_provider.control.quarantine import QuarantineCase, open_cases, record_decisions
 from airflow_cdc_provider.control.replicator import Replicator
-from airflow_cdc_provider.core.decisions.commands import Command, CommandKind, key_used
+from airflow_cdc_provider.core.decisions.commands import Command, CommandKind, CommandStatus, key_used
 from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind, decisions_by_record
 from airflow_cdc_provider.core.errors import CommandRefused, NotFound
 from airflow_cdc_provider.core.log.quarantine import BadRecord, is_record_id
@@ -168,7 +168,7 @@ def _submit(
     if not key:
         for other in replicator.state.pending(replicator.name):
             same = (other.kind, other.tables, other.arguments["records"]) if other.kind in DECISIONS else None
-            if same == (kind, tables, records) and not other.ended:
+            if same == (kind, tables, records) and other.status is CommandStatus.PENDING:
                 return other
     arguments = {"records": records, "asked": dict(asked)}
     return replicator.state.request(replicator.name, kind, tables, arguments, key or str(uuid.uuid4()), by)

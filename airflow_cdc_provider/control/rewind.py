@@ -34,26 +34,27 @@ def rewind(
     assert control is not None
     if control.state.command == command.id and control.state.name is TableState.REPLICATING:
         return StateChange(status.table)
+    former = None
     if control.state.command != command.id:
         try:
             require_move(status.table, control.state.name, TableState.REWINDING)
             _commit_rewinding(replicator, command, status, current, actor)
         except CommandRefused as refused:
             return StateChange(status.table, refusal=refused.problems[0])
+        former = None if control.state.name is TableState.REWINDING else control.state
     try:
-        begun_now = control.state.command != command.id
-        record = finish_rewind(replicator, status.table, status.target, actor, begun_now=begun_now)
+        record = finish_rewind(replicator, status.table, status.target, actor, former)
         return StateChange(status.table, record.state)
     except Blocked as blocked:
         return StateChange(status.table, refusal=blocked.problems[0])
 
 
 def finish_rewind(
-    replicator: Replicator, table: str, target_table: str, actor: str, begun_now: bool = False
+    replicator: Replicator, table: str, target_table: str, actor: str, former: State | None = None
 ) -> ControlRecord:
     """Finish a rewind whose state ``rewinding`` is committed. Raises Fenced if another process has finished it, Blocked
-    if the target cannot restore the version. ``begun_now``: by this process, so that no other one has restored the
-    rows: the table is then replicating as before. Else it waits for a new copy."""
+    if the target cannot restore the version. ``former``: the state before, if this process began the rewind, so that no
+    other one has restored the rows: the table has that state again then. Else it waits for a new copy."""
     failpoint("rewind.after_fence")
     target = replicator.targets.of(table)
     current = target.state(table, target_table)
@@ -69,11 +70,9 @@ def finish_rewind(
             raise _version_gone(replicator, table)
         target.restore_version(target_table, current, version)
     except Blocked as error:
-        state = State(TableState.REPLICATING, utc_now(), "the target could not be restored", set_by=actor)
-        if not begun_now:
-            remedy = _resync(replicator, table)
-            state = replace(rewinding.state, version=None, reason=error.problems[0].what, remedy=remedy)
-        commit_fence(replicator, table, target_table, current, actor, state)
+        reason, remedy = error.problems[0].what, _resync(replicator, table)
+        unknown = replace(rewinding.state, version=None, reason=reason, remedy=remedy)
+        commit_fence(replicator, table, target_table, current, actor, former or unknown)
         raise
     failpoint("rewind.after_cut")
     begun = rewinding.state

@@ -70,8 +70,15 @@ COMMANDS = (
     Mutant(
         "rows that an earlier process may have restored get the cursor from before",
         f"{CONTROL}/rewind.py",
-        "        if not begun_now:\n",
-        "        if False:\n",
+        "actor, former or unknown)",
+        "actor, former or replace(unknown, name=TableState.REPLICATING))",
+        (REWINDS,),
+    ),
+    Mutant(
+        "a rewind that is refused ends the wait for a new copy",
+        f"{CONTROL}/rewind.py",
+        "former = None if control.state.name is TableState.REWINDING else control.state",
+        "former = replace(control.state, name=TableState.REPLICATING)",
         (REWINDS,),
     ),
     Mutant(
@@ -264,9 +271,9 @@ COMMANDS = (
         (QUARANTINE,),
     ),
     Mutant(
-        "a second decision about records is that which has ended for a copy",
+        "a second decision about records is the first one, which a run carries out already",
         f"{CONTROL}/quarantine_commands.py",
-        " and not other.ended:",
+        " and other.status is CommandStatus.PENDING:",
         ":",
         (QUARANTINE,),
     ),

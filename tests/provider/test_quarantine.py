@@ -244,6 +244,18 @@ def test_a_decision_waits_for_a_copy_that_was_resumed_during_the_run(quarantined
     assert harness.open("r3").plan.commands == (replay.id,)
 
 
+def test_a_decision_with_other_values_is_not_lost_while_a_run_carries_out_the_first_one(
+    quarantined: RunHarness,
+) -> None:
+    replicator = quarantined.replicator
+    first = decide_records(replicator, CommandKind.REPLAY, ["one"], [], {"id": 7}, "", "ann", "")
+    assert first.command is not None
+    quarantined.open("r2")
+    replicator.state.start(first.command.id, "r2")
+    again = decide_records(replicator, CommandKind.REPLAY, ["one"], [], {"id": 8}, "", "ann", "")
+    assert again.command is not None and again.command.id != first.command.id
+
+
 def a_new_record(harness: RunHarness) -> None:
     put_aside(harness, "three", window=9)
 

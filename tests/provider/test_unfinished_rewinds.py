@@ -11,11 +11,12 @@ import pytest
 from airflow_cdc_provider.cli import leaving
 from airflow_cdc_provider.control import rewind
 from airflow_cdc_provider.control.dry_run import dry_run
+from airflow_cdc_provider.control.fences import commit_fence
 from airflow_cdc_provider.control.immediate_commands import carry_out
 from airflow_cdc_provider.control.reconcile import pause_stream
 from airflow_cdc_provider.core.decisions.commands import Command, CommandKind, CommandStatus
 from airflow_cdc_provider.core.errors import Blocked
-from airflow_cdc_provider.core.table.states import TableState
+from airflow_cdc_provider.core.table.states import State, TableState
 from tests.provider.command_line import CommandLine, as_listed
 from tests.provider.file_target import FileTarget
 from tests.provider.run_harness import RunHarness
@@ -105,6 +106,35 @@ def test_a_version_that_has_gone_before_the_rewind_leaves_the_table_as_it_was(
     assert at_window_2.run("r3").problems == ()
     control = at_window_2.control("public.a")
     assert (control.state.name, control.window) == (TableState.REPLICATING, 2)
+
+
+def test_another_rewind_that_the_target_refuses_does_not_end_the_wait_for_a_new_copy(
+    at_window_2: RunHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    harness = at_window_2
+    dies(harness, monkeypatch)
+    unreadable(monkeypatch)
+    harness.run("r3")
+    harness.request(REWIND, "public.a", to="1")
+    harness.run("r4")
+    state = harness.control("public.a").state
+    assert (state.name, state.version) == (TableState.REWINDING, None)
+    assert state.remedy == "airflow cdc resync shop --table public.a"
+
+
+def test_a_blocked_table_stays_blocked_after_a_rewind_that_the_target_refuses(
+    at_window_2: RunHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unreadable(monkeypatch)
+    replicator, blocked = (
+        at_window_2.replicator,
+        State(TableState.BLOCKED, "2026-01-01T00:00:00Z", "column x was dropped"),
+    )
+    current = replicator.targets.state("public.a", "public_a")
+    commit_fence(replicator, "public.a", "public_a", current, "r3", blocked)
+    request = at_window_2.request(REWIND, "public.a", to="1")
+    carry_out(replicator, [request], {"public.a": "public_a"}, {}, "ann")
+    assert at_window_2.control("public.a").state == blocked
 
 
 def test_a_run_that_has_just_finished_a_rewind_finishes_no_second_one(
