@@ -37,7 +37,11 @@ KILLS = (
     "copy.after_commit", "alter.before", "alter.after", "carry.after", "quarantine.after_write", "fence.after",
     "result.before", "state.before", "plan.after", "ack.before", "resync.fenced", "control.after",
     "merge.before_commit", "merge.after_commit", "copy.after_swap", "overwrite.after", "schema.after", "holes.after",
+    "open.after_lanes", "claim.after", "copy.before_swap", "copy.in_swap", "load.before_commit", "load.after_commit",
+    "extract.after_first_file", "request.fenced", "resume.before", "resume.after", "upkeep.before", "decision.after",
 )  # fmt: skip
+DROP_KILLS = ("drop.decided", "drop.fenced", "drop.dropped", "state.before", "result.before")
+REWIND_KILLS = ("rewind.after_fence", "rewind.after_cut", "restore.before", "restore.after", "request.fenced")
 
 PUT = st.builds(acts.Put, KEYS, VALUES, FEW)
 DELETE = st.builds(acts.Delete, KEYS, FEW)
@@ -125,7 +129,7 @@ FEATURES_OF_PROGRAMS: dict[str, Feature] = {
         {"quarantine": having(True)},
     ),
     "unrepresentable": Feature((then(BAD, SETTLE), then(BAD)), {"set_null": having(True)}),
-    "stopped records": Feature((then(BAD, SETTLE), then(command("resync", "resume"), SETTLE))),
+    "stopped_records": Feature((then(BAD, SETTLE), then(command("resync", "resume"), SETTLE))),
     "targets": Feature(
         (
             *(then(NEW_TARGET, SETTLE), then(NEW_TARGET), then(st.builds(acts.RemoveTarget)), then(PUT, SETTLE)),
@@ -271,6 +275,20 @@ FEATURES_OF_PROGRAMS: dict[str, Feature] = {
     ),
     "leaving": Feature((then(st.builds(acts.Rename)), then(st.builds(acts.MoveStaging)), then(PUT, SETTLE))),
     "kills": Feature((then(PUT, st.builds(acts.Run, having(*KILLS))), then(st.builds(acts.Run, having(*KILLS))))),
+    "unfinished_drops": Feature(
+        (
+            then(DROP_TABLE, st.builds(acts.Run, having(*DROP_KILLS)), CREATE_TABLE, SETTLE),
+            then(DROP_TABLE, st.builds(acts.Run, having(*DROP_KILLS)), SETTLE, CREATE_TABLE, SETTLE),
+            then(command("pause", "resume", "resync"), PUT, SETTLE),
+        ),
+        {"source": having(POSTGRES, MARIADB), "new": having("copy"), "dropped": having("drop"), "tables": having(2, 3)},
+    ),
+    "unfinished_rewinds": Feature(
+        (
+            then(PUT, SETTLE, command("rewind"), st.builds(acts.Run, having(*REWIND_KILLS)), SETTLE),
+            then(command("rewind"), st.builds(acts.Run, having(*REWIND_KILLS)), command("resync", "resume"), SETTLE),
+        ),
+    ),
     "outage": Feature(
         (then(st.builds(acts.Outage), PUT, SETTLE), then(st.builds(acts.Outage, having(True)), SETTLE)),
         {"targets": having((DELTA, TO_POSTGRES), (TO_POSTGRES,), (TO_MARIADB, DELTA))},

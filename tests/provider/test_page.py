@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from playwright.sync_api import expect
 
+from airflow_cdc_provider.core.decisions.commands import CommandKind
 from airflow_cdc_provider.core.table.state_rows import TableRow
 from airflow_cdc_provider.core.table.states import TableState
 from tests.browser import grave_faults
@@ -112,6 +113,15 @@ def test_a_comparison_may_repair_and_a_resync_may_remove_more_rows(shown: Shown)
     expect(page.get_by_role("table", name="Last commands").get_by_role("row", name="resync public.b")).to_be_visible()
     resync, verify = state.recent_commands("shop", 2)
     assert (verify.arguments["repair"], resync.arguments["approve_deletes"]) == (True, True)
+
+
+def test_a_command_names_the_paused_table_that_it_waits_for(shown: Shown) -> None:
+    shown.harness.request(CommandKind.PAUSE, "public.b")
+    shown.harness.run("r9")
+    shown.harness.request(CommandKind.RESYNC, "public.b")
+    shown.open("#/shop")
+    row = shown.page.get_by_role("table", name="Last commands").get_by_role("row", name="resync public.b")
+    expect(row).to_contain_text("Waits until public.b is resumed")
 
 
 def test_a_replicator_that_has_not_run_yet_is_shown(shown: Shown) -> None:

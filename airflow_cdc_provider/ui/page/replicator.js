@@ -121,7 +121,12 @@ function positions(source) {
 
 function commandsView(commands) {
   return table("Last commands", ["At", "Command", "Tables", "By", "Status", "Outcome"], commands.map((one) =>
-    [time(one.requested_at), one.kind, one.tables.join(", ") || "all tables", one.requested_by, one.status, one.outcome]));
+    [time(one.requested_at), one.kind, one.tables.join(", ") || "all tables", one.requested_by, one.status, outcome(one)]));
+}
+
+function outcome(command) {
+  const paused = command.waits_for.length ? `Waits until ${command.waits_for.join(", ")} is resumed` : "";
+  return [command.outcome, paused].filter(Boolean).join("; ");
 }
 
 function auditView(entries) {

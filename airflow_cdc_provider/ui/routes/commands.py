@@ -13,6 +13,7 @@ from airflow_cdc_provider.control.submit_commands import submit_command
 from airflow_cdc_provider.core.decisions.commands import CommandKind
 from airflow_cdc_provider.core.decisions.state_versions import require_version
 from airflow_cdc_provider.core.decisions.typed_names import require_typed_name
+from airflow_cdc_provider.core.decisions.waiting_commands import plain_command
 from airflow_cdc_provider.core.errors import NotFound
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.hooks.dag_runs import recent_runs, require_runnable_dag, trigger_run_once
@@ -65,18 +66,21 @@ def run_of_key(replicator: str, key: str) -> str:
 
 @router.get("/replicators/{replicator}/commands")
 def list_commands(request: Request, replicator: Readable, limit: Limit = 20, cursor: Cursor = "") -> Response:
-    """The commands, the newest first, a page at a time."""
-    found = open_state().recent_commands(replicator, limit + 1, after(cursor))
+    """The commands, the newest first, a page at a time, with the paused tables that they wait for."""
+    state = open_state()
+    found = state.recent_commands(replicator, limit + 1, after(cursor))
     listed, paging = page(found, limit, lambda command: command.id)
-    return json_response(request, {"commands": to_plain(listed), **paging})
+    rows = state.tables(replicator).values()
+    return json_response(request, {"commands": [plain_command(one, rows) for one in listed], **paging})
 
 
 @router.get("/replicators/{replicator}/commands/{command_id}")
 def get_command(request: Request, replicator: Readable, command_id: uuid.UUID) -> Response:
-    command = open_state().command(str(command_id))
+    state = open_state()
+    command = state.command(str(command_id))
     if command is None or command.replicator != replicator:
         raise NotFound.of("API003", f"{replicator} has no command {command_id}")
-    return json_response(request, to_plain(command))
+    return json_response(request, plain_command(command, state.tables(replicator).values()))
 
 
 @router.post("/replicators/{replicator}/commands", status_code=status.HTTP_202_ACCEPTED)

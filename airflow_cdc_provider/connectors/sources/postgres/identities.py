@@ -79,7 +79,7 @@ SELECT EXISTS (
 """
 # Only with whole rows as replica identity may rows be updated and deleted while the table has no key.
 KEYS = """
-SELECT i.indrelid::int8, i.indexrelid::text FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid
+SELECT i.indrelid::int8, i.indexrelid::int8 FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid
 WHERE i.indrelid = ANY (%(tables)s) AND i.indisprimary AND c.relreplident = 'f'
 """
 FILES = "SELECT xmin::text FROM pg_class WHERE oid = ANY (%(oids)s)"
@@ -98,7 +98,7 @@ def read_identities(connection: Session, tables: Sequence[CatalogTable], domains
     oids = {"tables": [table.oid for table in tables]}
     columns, last_numbers = _columns(connection, oids, {table.oid: table for table in tables}, domains)
     labels, composites = _types(connection, oids)
-    keys: dict[int, str] = dict(connection.execute(KEYS, oids))
+    keys = {table: str(index) for table, index in connection.execute(KEYS, oids)}
     partitions: dict[int, dict[str, TablePartition]] = {}
     for table, oid, name, file, joined in connection.execute(PARTITIONS, oids):
         partitions.setdefault(table, {})[str(oid)] = TablePartition(name, str(file), joined)
