@@ -124,8 +124,9 @@ def _known_orders(job: Job) -> tuple[ServerOrder, ...]:
 
 def _next_window(job: Job, manifest: Manifest) -> Job | None:
     """The job for the window after one with a hole that only a copy repairs; None where the stream has no further
-    changes."""
-    if not any(hole.kind in (OVERFLOW, UNLOGGED, RESTART, RELOAD) for hole in manifest.holes):
+    changes. A table that its source cannot stream has a hole of kind ``reload`` in each window, and no end of them."""
+    reloads = (RELOAD,) if isinstance(job.source, RestartsSnapshots) else ()
+    if not any(hole.kind in (OVERFLOW, UNLOGGED, RESTART, *reloads) for hole in manifest.holes):
         return None
     status = job.source.status(manifest.hi, [task.table for task in job.step.tables])
     if not status.has_changes:

@@ -22,6 +22,7 @@ from airflow_cdc_provider.core.decisions.run_decision import RunDecision, effect
 from airflow_cdc_provider.core.decisions.steps import Outcome, TableTask
 from airflow_cdc_provider.core.decisions.table_decisions import TableAction
 from airflow_cdc_provider.core.errors import UNREADABLE, Fenced, Problem
+from airflow_cdc_provider.core.log.change_log import REQUESTED
 from airflow_cdc_provider.core.proof.schedule import verified_row
 from airflow_cdc_provider.core.spec.definition import format_duration
 from airflow_cdc_provider.core.table.control_record import ControlRecord
@@ -127,11 +128,14 @@ class ClosingRows:
         return row if rows is None else replace(row, rows=rows, rows_at=self.at, rows_current=True)
 
     def _progressed_row(self, row: TableRow, control: ControlRecord, touched: bool) -> TableRow:
-        """For a table without problems: the window it has passed, and the time up to which it equals the source."""
+        """For a table without problems: the window it has passed, and the time up to which it equals the source. A hole
+        that needs no operator is left to the next run."""
         log = self.log
         if control.state.name not in TAKES_CHANGES or control.log_id != log.log_id:
             return row
         if hole := first_hole(log, control):
+            if hole.kind in REQUESTED:
+                return row
             what = f"the change log has a hole for {row.table} ({hole.cause})"
             do = f"airflow cdc resync {self.decision.replicator} --table {in_shell(row.table)}"
             return blocked_row(row, Problem("LOG004", what, where=row.table, found=hole.detail, do=do), self.at)

@@ -9,6 +9,8 @@ WINDOWS = ("tests/connectors/test_polling.py",)
 TYPES = ("tests/connectors/test_jdbc_poll_types.py",)
 ZONES = ("tests/connectors/test_jdbc_poll_zones_and_keys.py",)
 TABLES = ("tests/connectors/test_jdbc_poll.py",)
+OBJECTS = "tests/spark/pipelines/polling/test_salesforce_poll_pipeline.py"
+RELOADED = (f"{OBJECTS}::test_an_object_without_timestamps_is_copied_once_in_every_run",)
 
 POLLING = (
     Mutant(
@@ -157,5 +159,19 @@ POLLING = (
         "replace(row.undecoded, version=position)",
         "row.undecoded",
         ("tests/connectors/test_jdbc_poll_unrepresentable.py",),
+    ),
+    Mutant(
+        "a run reads on after a table without timestamps",
+        "spark_jobs/extract.py",
+        "(RELOAD,) if isinstance(job.source, RestartsSnapshots) else ()",
+        "(RELOAD,)",
+        RELOADED,
+    ),
+    Mutant(
+        "a table that the next run copies again waits for an operator",
+        "airflow_cdc_provider/control/closing_rows.py",
+        "            if hole.kind in REQUESTED:\n",
+        "            if False:\n",
+        RELOADED,
     ),
 )

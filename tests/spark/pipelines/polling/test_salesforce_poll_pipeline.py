@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -11,10 +11,15 @@ from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.connectors.sources.salesforce.values import from_json
 from airflow_cdc_provider.connectors.sources.salesforce_poll.source import SalesforcePollSource
+from airflow_cdc_provider.control.reconcile import RESYNC
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.decisions.steps import WindowResult
+from airflow_cdc_provider.core.log.change_log import Manifest
 from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.sandbox.salesforce import SalesforceOrg
 from airflow_cdc_provider.sandbox.salesforce.users import Access
+from spark_jobs import extract
+from spark_jobs.runtime.job import Job
 from tests.connectors.salesforce_copy import plain
 from tests.model.seeds import seed
 from tests.spark.pipelines.polling.pipeline import PollingPipeline, Rows, definition
@@ -43,10 +48,15 @@ class PolledSalesforce(PollingPipeline):
 
 @pytest.fixture
 def crm(org: SalesforceOrg, tmp_path: Path, spark: SparkSession) -> PolledSalesforce:
+    return polled(org, tmp_path, spark, TABLES)
+
+
+def polled(org: SalesforceOrg, tmp_path: Path, spark: SparkSession, objects: Sequence[str]) -> PolledSalesforce:
+    """A replicator of these objects after its first copies."""
     writer = Writer(org, SEED)
     writer.fill(30)
     extra = {"consumer_key": org.client_id, "consumer_secret": org.client_secret, "instance_url": org.instance_url}
-    rules = [TableRule(table) for table in TABLES]
+    rules = [TableRule(table) for table in objects]
 
     def truth(table: str) -> Rows:
         source = made.replicator().source
@@ -58,7 +68,7 @@ def crm(org: SalesforceOrg, tmp_path: Path, spark: SparkSession) -> PolledSalesf
             for one, row in org.ledger.state(table).items()
         }
 
-    plan = definition(tmp_path, "salesforce_poll", {"objects": list(TABLES)}, rules)
+    plan = definition(tmp_path, "salesforce_poll", {"objects": list(objects)}, rules)
     made = PolledSalesforce(tmp_path, spark, plan, ConnectionInfo("crm", extra=extra), "Id", truth)
     made.run_successfully()
     assert made.differences() == []
@@ -78,6 +88,34 @@ def test_copies_follow_random_transactions_with_deletes(crm: PolledSalesforce, o
     before = org.requests
     assert set(crm.run_successfully().states) == {"open_window", "close_window"}, "no changes: no JVM"
     assert org.requests - before <= 8
+
+
+def test_an_object_without_timestamps_is_copied_once_in_every_run(
+    org: SalesforceOrg, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its window does not make the stream go on: it would have the same hole again."""
+    (user,) = sorted(org.ledger.state("User"))[:1]
+    org.load("UserPreference", [{"UserId": user, "Preference": "colour", "Value": "red"}])
+    land_window, windows = extract.land_window, list[int]()
+
+    def counted(job: Job) -> tuple[Manifest, WindowResult]:
+        windows.append(job.step.window)
+        assert len(windows) <= 4, "windows without end"
+        return land_window(job)
+
+    monkeypatch.setattr(extract, "land_window", counted)
+    crm = polled(org, tmp_path, spark, ["Account", "UserPreference"])
+    for value in ("green", "blue"):
+        org.clock.advance(LATER_S)
+        org.load("UserPreference", [{"UserId": user, "Preference": "colour", "Value": value}])
+        (account, *_) = sorted(org.ledger.state("Account"))
+        with org.transaction() as tx:
+            tx.update("Account", account, {"Phone": value})
+        org.clock.advance(LATER_S)
+        windows.clear()
+        run = crm.run_successfully()
+        assert crm.differences() == []
+        assert len(windows) == 1 and crm.results(run, RESYNC).keys() == {"UserPreference"}
 
 
 @pytest.mark.nightly
