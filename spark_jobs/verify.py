@@ -24,10 +24,12 @@ from collections import Counter
 from dataclasses import replace
 
 from airflow_cdc_provider.connectors.source import Copy
-from airflow_cdc_provider.connectors.source_features import CapturesLater, StreamHoldsSnapshots
+from airflow_cdc_provider.connectors.source_features import CapturesLater, ReadsTablesApart, StreamHoldsSnapshots
+from airflow_cdc_provider.core.decisions.holes import hole_for
 from airflow_cdc_provider.core.decisions.steps import Outcome, StepResult, TableResult, TableTask
 from airflow_cdc_provider.core.errors import CheckFailed, Fenced, Problem, SourceUnavailable
 from airflow_cdc_provider.core.failpoints import failpoint
+from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.spec.definition import Reconcile
 from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.table.control_record import ControlRecord
@@ -74,7 +76,7 @@ def verify_table(job: Job, work: TableWork) -> TableResult:
     with open_snapshot(job, task, job.step.window - 1) as snapshot:
         copy = snapshot.copy
         with work.phase("catch up"):
-            landed = _land(replace(job, step=replace(job.step, limit=dict(copy.position))))
+            landed = _land(replace(job, step=replace(job.step, limit=dict(copy.position))), task)
             caught_up = replay_table(landed, work)
         if caught_up.outcome not in (Outcome.DONE, Outcome.UNCHANGED):
             return caught_up
@@ -126,16 +128,26 @@ def _after_rewrite(
     return replace(result, fence=committed.fence)
 
 
-def _land(job: Job) -> Job:
-    """Write windows up to ``step.limit``: a schema change or a hole of any table ends one early. Returns the job at the
-    last window. If a window cannot be written, the error is one of the stream, and no table is blocked."""
+def _land(job: Job, task: TableTask) -> Job:
+    """Write windows up to ``step.limit``: a schema change or a hole of any table ends one early. A hole of the table
+    that is compared ends them all: its changes after that are left to the stream. Returns the job at the last window.
+    If a window cannot be written, the error is one of the stream, and no table is blocked."""
     try:
         manifest, window = land_window(job)
     except CheckFailed as error:
         raise SourceUnavailable(*error.problems) from error
-    if window.cut == WindowEnd.LIMIT:
+    if window.cut == WindowEnd.LIMIT or (task.control and hole_for(manifest, task.control)):
         return job
-    return _land(replace(job, step=replace(job.step, window=manifest.window + 1, lo=manifest.hi)))
+    limit = _limit_after(job, task, manifest.hi)
+    return _land(replace(job, step=replace(job.step, window=manifest.window + 1, lo=manifest.hi, limit=limit)), task)
+
+
+def _limit_after(job: Job, task: TableTask, position: Position) -> dict[str, str]:
+    """Of the next window. The limit of a source with a position for each table serves one window: it has the number of
+    that reading."""
+    if not isinstance(job.source, ReadsTablesApart):
+        return job.step.limit
+    return dict(job.source.status(position, [task.source_table]).limit)
 
 
 def _source_without_rows(job: Job, task: TableTask) -> Problem:

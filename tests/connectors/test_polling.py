@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -227,6 +228,18 @@ def test_a_due_audit_is_a_hole_of_its_own_and_no_interval_is_left_out() -> None:
     assert hole.kind == "audit" and not records(taken)
     assert hole.order_key == order_key(1, parse_position(table.position["s.t"]).round, 0)
     taken = table.window(table.status().limit, 9)
+    assert [record.key for record in records(taken)] == ['["a"]'] and not holes(taken)
+
+
+def test_a_limit_that_was_planned_before_an_audit_is_no_audit() -> None:
+    """The source no longer lists deletes: the window ends with an audit, and the same limit is read up to."""
+    table = Polled(options(), [Write(10, "a", 0, 1)])
+    table.open()
+    table.now_s = 7200
+    limit = table.status().limit
+    start = parse_position(table.position["s.t"])
+    table.position = {"s.t": to_text(replace(start, audited=table.now))}
+    taken = table.window(limit, 9)
     assert [record.key for record in records(taken)] == ['["a"]'] and not holes(taken)
 
 

@@ -9,6 +9,7 @@ WINDOWS = ("tests/connectors/test_polling.py",)
 TYPES = ("tests/connectors/test_jdbc_poll_types.py",)
 ZONES = ("tests/connectors/test_jdbc_poll_zones_and_keys.py",)
 TABLES = ("tests/connectors/test_jdbc_poll.py",)
+COMPARED = ("tests/core/test_windows_of_a_comparison.py",)
 OBJECTS = "tests/spark/pipelines/polling/test_salesforce_poll_pipeline.py"
 RELOADED = (f"{OBJECTS}::test_an_object_without_timestamps_is_copied_once_in_every_run",)
 
@@ -159,6 +160,27 @@ POLLING = (
         "replace(row.undecoded, version=position)",
         "row.undecoded",
         ("tests/connectors/test_jdbc_poll_unrepresentable.py",),
+    ),
+    Mutant(
+        "an interval whose limit is older than an audit reads no rows",
+        f"{FOLDER}/intervals.py",
+        "return limit.audited > lo.audited",
+        "return limit.audited != lo.audited",
+        WINDOWS,
+    ),
+    Mutant(
+        "a comparison reads on behind a hole of its table",
+        "spark_jobs/verify.py",
+        "or (task.control and hole_for(manifest, task.control)):",
+        "or False:",
+        COMPARED,
+    ),
+    Mutant(
+        "the windows of a comparison number their records alike",
+        "spark_jobs/verify.py",
+        "if not isinstance(job.source, ReadsTablesApart):",
+        "if True:",
+        COMPARED,
     ),
     Mutant(
         "a run reads on after a table without timestamps",

@@ -76,8 +76,9 @@ class IntervalPlanner:
 
 
 def is_audit(lo: PollPosition, limit: PollPosition) -> bool:
-    """Whether the interval is a key audit, which reads no rows."""
-    return lo.audited != limit.audited
+    """Whether the interval is a key audit, which reads no rows. An audit that was requested after ``limit`` was planned
+    is none of this interval."""
+    return limit.audited > lo.audited
 
 
 def is_schema_changed(lo: PollPosition, limit: PollPosition) -> bool:

@@ -13,12 +13,13 @@ from airflow_cdc_provider.connectors.sources.salesforce.values import from_json
 from airflow_cdc_provider.connectors.sources.salesforce_poll.source import SalesforcePollSource
 from airflow_cdc_provider.control.reconcile import RESYNC
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
-from airflow_cdc_provider.core.decisions.steps import WindowResult
+from airflow_cdc_provider.core.decisions.commands import CommandKind
+from airflow_cdc_provider.core.decisions.steps import StepResult, WindowResult
 from airflow_cdc_provider.core.log.change_log import Manifest
 from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.sandbox.salesforce import SalesforceOrg
 from airflow_cdc_provider.sandbox.salesforce.users import Access
-from spark_jobs import extract
+from spark_jobs import extract, verify
 from spark_jobs.runtime.job import Job
 from tests.connectors.salesforce_copy import plain
 from tests.model.seeds import seed
@@ -116,6 +117,31 @@ def test_an_object_without_timestamps_is_copied_once_in_every_run(
         run = crm.run_successfully()
         assert crm.differences() == []
         assert len(windows) == 1 and crm.results(run, RESYNC).keys() == {"UserPreference"}
+
+
+def test_a_comparison_that_meets_a_purged_list_of_deletes_leaves_every_row_to_the_stream(
+    crm: PolledSalesforce, org: SalesforceOrg, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The list is purged between the stream and the comparison of one run."""
+    compare, (invoice, *_) = verify.run, sorted(org.ledger.state("Invoice__c"))
+
+    def after_purge(job: Job) -> StepResult:
+        with org.transaction() as tx:
+            tx.update("Invoice__c", invoice, {"Amount__c": 77})
+        org.clock.advance(3600)
+        org.delete_log_since = org.clock.second()
+        return compare(job)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(verify, "run", after_purge)
+        crm.record_command(CommandKind.VERIFY, "Invoice__c")
+        run = crm.run()
+    assert [problem for problem in run.problems if "VER001" in problem], run.problems
+    org.clock.advance(3600)
+    for _ in range(3):
+        crm.run_successfully()
+        org.clock.advance(LATER_S)
+    assert crm.differences() == []
 
 
 @pytest.mark.nightly
