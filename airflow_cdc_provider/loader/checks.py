@@ -24,7 +24,7 @@ from airflow_cdc_provider.core.spec.routing import has_placeholders
 from airflow_cdc_provider.core.spec.selected_columns import selects
 from airflow_cdc_provider.core.spec.selection import RESERVED_PREFIX, is_pattern
 from airflow_cdc_provider.loader.builder import Builder, Path
-from airflow_cdc_provider.loader.history_checks import check_history
+from airflow_cdc_provider.loader.history_checks import check_history, check_logs
 from airflow_cdc_provider.loader.locations import finder
 from airflow_cdc_provider.loader.report import Report, YamlLocation, shown
 from airflow_cdc_provider.loader.shard_checks import check_shard, check_shards
@@ -62,6 +62,7 @@ def check(builder: Builder) -> None:
     _check_twice(rules, builder)
     _check_texts(rules, builder)
     _check_hash_key(rules, builder)
+    check_logs(rules, builder)
     check_targets(rules, builder)
     _check_retain(builder)
     check_snapshots(builder)

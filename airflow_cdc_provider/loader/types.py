@@ -30,6 +30,10 @@ NEEDS = "needs_connection"
 KEEPS_TEXTS = "keeps_texts"
 """Attribute of a source's options class: True if the source can deliver values of any type as its own text."""
 
+HAS_EACH_CHANGE = "has_each_change"
+"""Attribute of a source's options class: False if the source delivers rows as they are now, some of them again, and not
+each change once."""
+
 HOLDS_COPIES = "holds_copies"
 """Attribute of a source's options class: True if the stream of the source contains its tables from their first row
 on."""

@@ -11,6 +11,13 @@ PROGRAMS = "tests/programs/test_named_programs.py::test_a_program_that_once_show
 
 HISTORY = (
     Mutant(
+        "a log has the rows that a poll reads again",
+        "airflow_cdc_provider/loader/history_checks.py",
+        "        if rule.history is History.LOG:",
+        "        if False:",
+        ("tests/provider/test_loader_mistakes.py",),
+    ),
+    Mutant(
         "a key audit of a history compares the rows of a partial copy",
         "spark_jobs/resync.py",
         "extent if audited is None else WHOLE",

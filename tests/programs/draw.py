@@ -337,7 +337,7 @@ def _possible(setup: Setup) -> Setup:
         changes["ignore"] = tuple(what for what in setup.ignore if what != "delete")
     if setup.history != "none" and setup.on_delete == "soft":
         changes["on_delete"] = "hard"
-    if setup.history == "scd2" and setup.source == YDB:
+    if (setup.history, setup.source) in (("scd2", YDB), ("log", POLL)):
         changes["history"] = "none"
     if setup.declared_key:
         changes |= {"shards": False, "filtered": False, "text_keys": False, "partial": False, "cast": False}

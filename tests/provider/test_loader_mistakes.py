@@ -233,6 +233,8 @@ BAD = [
     ("a column for one table only", swap(SOURCE, f"{ERP}, timestamp_columns: [a]}}"), "DEF018", "3:116"),
     ("polled without a column", swap(SOURCE, ERP.partition(", timestamp")[0] + "}"), "DEF011", "3:9"),
     ("a history of rows that are marked as deleted", rule("history: scd2\non_delete: soft"), "DEF082", "8:16"),
+    ("a log of rows that are read twice", rule("history: log").replace(SOURCE, f"{ERP}}}"), "DEF081", "7:14"),
+    ("a log of objects that are polled", rule("history: log").replace(SOURCE, f"{CRM}}}"), "DEF081", "7:14"),
     ("a history that is none", rule("history: scd3"), "DEF046", "7:14"),
 ]
 

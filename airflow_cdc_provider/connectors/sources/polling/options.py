@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import ClassVar
 
 from airflow_cdc_provider.core.spec.fields import doc
 
@@ -11,6 +12,8 @@ from airflow_cdc_provider.core.spec.fields import doc
 @dataclass(frozen=True, kw_only=True)
 class PollingOptions:
     """A change is found if it is committed at most ``commit_latency + timestamp_latency`` after its timestamp."""
+
+    has_each_change: ClassVar[bool] = False
 
     commit_latency: timedelta = doc(
         "How old a timestamp must be before its row is read: the time in which most changes are committed.",

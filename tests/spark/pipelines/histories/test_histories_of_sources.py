@@ -36,9 +36,10 @@ WITHOUT_SCHEMA = Case(TableChange.WIDEN, OnChange.ASK)
 
 
 def with_history(source: ChangingSource, case: Case) -> TableRule:
+    """A poll delivers rows and no changes, so that it has versions only."""
     rule = rule_of(source, case)
     if case is CHANGES:
-        return replace(rule, history=History.LOG)
+        return replace(rule, history=History.SCD2 if source.source.type == "jdbc_poll" else History.LOG)
     return replace(rule, history=History.SCD2, history_target="versions")
 
 
