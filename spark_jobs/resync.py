@@ -26,7 +26,7 @@ from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.copy_extent import WHOLE
 from airflow_cdc_provider.core.table.history import history_of, row_schema
 from airflow_cdc_provider.core.table.merge_plan import DELETED
-from airflow_cdc_provider.core.table.schema import TableSchema
+from airflow_cdc_provider.core.table.schema import TEXT_OF, TableSchema
 from airflow_cdc_provider.core.table.schema_changes import same_columns
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.targets.sparksql.names import quoted
@@ -190,7 +190,8 @@ def _kept(copy: Copy, old: DataFrame, new: DataFrame, technical: Mapping[str, pa
 
 def _under_names_of(copied: TableSchema, before: TableSchema | None, old: DataFrame) -> DataFrame:
     """``old`` with the names that its columns have in the copy: a name may belong to another column by now. Of the
-    others only the technical ones: the table may have columns that do not belong to the copy any more."""
+    others only the technical ones: the table may have columns that do not belong to the copy any more, and texts of
+    their values."""
     if before is None:
         return old
     before = row_schema(before)
@@ -198,10 +199,15 @@ def _under_names_of(copied: TableSchema, before: TableSchema | None, old: DataFr
     spelled = {name.lower(): name for name in before.names} | {name: name for name in before.names}
     own = [spelled.get(name) or spelled.get(name.lower(), "") for name in old.columns]
     columns = [
-        (name, name if name.startswith(RESERVED_PREFIX) else names.get(known))
+        (name, names.get(known) if known else name)
         for name, known in zip(old.columns, own, strict=True)
+        if known or _is_technical(name)
     ]
     return old.select(*(F.col(quoted(name)).alias(now) for name, now in columns if now))
+
+
+def _is_technical(name: str) -> bool:
+    return name.startswith(RESERVED_PREFIX) and not name.startswith(TEXT_OF)
 
 
 def _as_columns_of(rows: DataFrame, more: DataFrame, task: TableTask) -> DataFrame:

@@ -67,8 +67,15 @@ FIRST_COPIES = (
     Mutant(
         "rows that are kept have the values of columns that do not belong to the copy any more",
         "spark_jobs/resync.py",
-        "(name, name if name.startswith(RESERVED_PREFIX) else names.get(known))",
+        "        if known or _is_technical(name)\n",
+        "",
+        ("tests/spark/test_resync.py",),
+    ),
+    Mutant(
+        "rows that are kept lose the texts of values of a renamed column",
+        "spark_jobs/resync.py",
         "(name, names.get(known) if known else name)",
+        "(name, name if _is_technical(name) or name.startswith(TEXT_OF) else names.get(known))",
         ("tests/spark/test_resync.py",),
     ),
     Mutant(

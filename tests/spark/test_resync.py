@@ -6,6 +6,7 @@ import contextlib
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 
 import psycopg
@@ -18,7 +19,7 @@ from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind,
 from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind, StepResult, TableResult, TableTask
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.serde import to_plain
-from airflow_cdc_provider.core.spec.definition import OnDelete, TableRule
+from airflow_cdc_provider.core.spec.definition import OnDelete, OnUnrepresentable, TableRule
 from airflow_cdc_provider.core.table.states import State, TableState
 from spark_jobs import resync, snapshot
 from spark_jobs.runtime.job import Job
@@ -232,3 +233,28 @@ def test_kept_rows_have_no_values_of_former_columns_under_the_names_of_others(
     assert result.outcome is Outcome.DONE, result.problem
     found = replicator.copied(spark, replicator.tasks("public.kept")[0]).where("id = 1").collect()
     assert [(row["remark"], row["more"]) for row in found] == [("old", None)]
+
+
+def test_kept_rows_have_the_texts_of_values_beside_the_columns_that_these_are_of(
+    spark: SparkSession, tmp_path: Path, database: Database, connection: ConnectionInfo
+) -> None:
+    """One column is renamed, another one has gone, and a new column has its name."""
+    database.execute("CREATE TABLE odd (id int PRIMARY KEY, day date, gone date)")
+    database.execute("INSERT INTO odd VALUES (1, 'infinity', '-infinity')")
+    database.execute("INSERT INTO odd SELECT n, '2026-01-01', '2026-01-02' FROM generate_series(2, 10) n")
+    name = f"odd{abs(hash(str(tmp_path))) % 10**9}"
+    database.execute(f"CREATE PUBLICATION {name} FOR TABLE odd")
+    rule = TableRule("public.odd", on_delete=OnDelete.SOFT, on_unrepresentable=OnUnrepresentable.SET_NULL)
+    made = Replicator(tmp_path, name, connection, [rule])
+    by_table(made.run(made.step(StepKind.SNAPSHOT), snapshot.run))
+
+    database.execute("DELETE FROM odd WHERE id = 1")
+    database.execute("ALTER TABLE odd RENAME day TO days; ALTER TABLE odd DROP gone; ALTER TABLE odd ADD gone date")
+    start_resync(made, "public.odd")
+    (result,) = run_resync(made).values()
+    assert result.outcome is Outcome.DONE, result.problem
+    shown = made.copied(spark, made.tasks()[0]).select("id", "days", "_cdc_text_days", "gone", "_cdc_text_gone")
+    assert sorted(map(tuple, shown.collect())) == [
+        (1, None, "infinity", None, None),
+        *((id, date(2026, 1, 1), None, None, None) for id in range(2, 11)),
+    ]
