@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property, partial
@@ -31,7 +31,7 @@ from spark_jobs.batches.batch_plan import BatchPlan
 from spark_jobs.batches.batch_stats import BatchShape, BatchStats, batch_stats
 from spark_jobs.batches.row_images import ImageColumns
 from spark_jobs.batches.truncates import EPOCH, last_truncate, truncates_in
-from spark_jobs.folds.earlier_rows import Conversion, conversions, without_former_columns
+from spark_jobs.folds.earlier_rows import Conversion, conversions, under_later_names
 from spark_jobs.folds.fold import Fold
 from spark_jobs.folds.lives import Rules
 from spark_jobs.folds.versions import VersionFold
@@ -165,10 +165,9 @@ class BatchInput:
     @cached_property
     def images(self) -> ImageColumns:
         """The columns of all records that may be folded: the schemas of the windows, and those of waiting records."""
-        later, renamed = self.plan.schema, self.plan.renamed_from
-        schemas = self._logged_schemas.items()
+        later, schemas = self.plan.schema, self._logged_schemas.items()
         return ImageColumns(
-            later, {one: without_former_columns(schema, later, renamed(one)) for one, schema in schemas}
+            later, {one: under_later_names(schema, later, self._renamed_from(one)) for one, schema in schemas}
         )
 
     @cached_property
@@ -188,11 +187,12 @@ class BatchInput:
     @cached_property
     def conversions(self) -> dict[str, Conversion]:
         """By the ids of the schemas whose records are older than an alteration of the target."""
-        schemas, waiting = self._logged_schemas, self._waiting_schemas
-        earlier = {schema_id: schemas[schema_id] for schema_id in waiting}
-        since = self._renamed_since_waiting if waiting else {}
-        found = conversions(earlier, self.plan.schema, lambda _: since)
-        return found | conversions(schemas, self.plan.schema, self.plan.renamed_from)
+        return conversions(self._logged_schemas, self.plan.schema, self._renamed_from)
+
+    def _renamed_from(self, schema_id: str) -> Mapping[str, str]:
+        """The columns that operators have decided to be renamed since records had this schema."""
+        renamed = self.plan.renamed_from(schema_id)
+        return {**self._renamed_since_waiting, **renamed} if schema_id in self._waiting_schemas else renamed
 
     @cached_property
     def dropped_columns(self) -> DroppedColumns:
@@ -202,7 +202,7 @@ class BatchInput:
             return NOTHING_DROPPED
         return dropped_columns(before, self.plan.schema, self._logged_schemas, self._renamed_since_waiting)
 
-    @property
+    @cached_property
     def _renamed_since_waiting(self) -> dict[str, str]:
         return renamed_while_waiting(self.job.log, self.task.table, self.control.carry)
 

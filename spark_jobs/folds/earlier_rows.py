@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame
 
 from airflow_cdc_provider.core.table.floats import as_float32
 from airflow_cdc_provider.core.table.schema import Kind, LogicalType, TableSchema
-from airflow_cdc_provider.core.table.schema_changes import ChangeKind, SchemaChange, compare
+from airflow_cdc_provider.core.table.schema_changes import ChangeKind, SchemaChange, compare, same_columns
 from spark_jobs.folds.json_members import elements, image_of, members
 
 IMAGES, KEYS = ("before", "after"), ("key_before", "key")
@@ -80,10 +80,12 @@ def _conversion(earlier: TableSchema, later: TableSchema, renamed: Mapping[str, 
     return Conversion(names, former_columns(changes), types, later.key)
 
 
-def without_former_columns(earlier: TableSchema, later: TableSchema, renamed: Mapping[str, str]) -> TableSchema:
-    """``earlier`` without its ``former_columns``: rows of it lack the added ones."""
-    former = former_columns(compare(earlier, later, renamed or None))
-    return replace(earlier, columns=tuple(column for column in earlier.columns if column.name not in former))
+def under_later_names(earlier: TableSchema, later: TableSchema, renamed: Mapping[str, str]) -> TableSchema:
+    """``earlier`` with those of its columns that ``later`` has, under their names there: converted rows of it lack the
+    others. ``renamed``: as for ``conversions``."""
+    names = same_columns(earlier.columns, later.columns, renamed or None)
+    columns = (replace(column, name=names[column.name]) for column in earlier.columns if column.name in names)
+    return replace(earlier, columns=tuple(columns))
 
 
 def former_columns(changes: Sequence[SchemaChange]) -> frozenset[str]:

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema, parse_type
-from spark_jobs.folds.earlier_rows import conversions, converted
+from spark_jobs.batches.row_images import ImageColumns
+from spark_jobs.folds.earlier_rows import conversions, converted, under_later_names
 
 ID = Column("id", LogicalType(Kind.INT32), False)
 V = Column("v", LogicalType(Kind.TEXT))
@@ -89,3 +90,15 @@ def test_a_renamed_column_has_its_new_name(number: str, renamed: dict[str, str])
 def test_a_column_that_is_not_the_same_keeps_its_name() -> None:
     earlier, later = table(V), table(replace(V, name="w"))
     assert read(earlier, later, {}, after='{"id":1,"v":"x"}')["after"] == '{"id":1,"v":"x"}'
+
+
+@pytest.mark.parametrize(("number", "renamed"), [("2", {}), ("", {"v": "w"})], ids=["by id", "by an answer"])
+def test_rows_from_before_a_rename_have_the_initial_values_of_new_columns_alone(
+    number: str, renamed: dict[str, str]
+) -> None:
+    """The renamed column has an initial value as well, and a new one has its former name."""
+    old = replace(V, id=number, initial='"first"')
+    new = Column("v", LogicalType(Kind.INT32), initial="3", id="3" if number else "")
+    earlier, later = table(old), table(replace(old, name="w"), new)
+    images = ImageColumns(later, {"earlier": under_later_names(earlier, later, renamed)})
+    assert images.initials() == {"earlier": {"v": "3"}}

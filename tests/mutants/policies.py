@@ -45,6 +45,13 @@ POLICIES = (
         (EARLIER,),
     ),
     Mutant(
+        "records from before a rename lack the renamed column",
+        "spark_jobs/folds/earlier_rows.py",
+        "replace(column, name=names[column.name]) for column",
+        "column for column",
+        (EARLIER,),
+    ),
+    Mutant(
         "a narrower type is followed in place",
         "airflow_cdc_provider/core/decisions/schema_decisions.py",
         "COPIED = frozenset({ChangeKind.NARROW, ChangeKind.CHANGE_KEY})",

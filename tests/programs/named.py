@@ -94,6 +94,20 @@ NAMED: dict[str, Program] = {
         Setup(targets=(FEATURES,), quarantine=True, policy="apply"),
         (BEGIN, PutBad(4), Settle(), RenameColumn(0, C), Put(3, 5), Settle(), Replay("set"), Settle()),
     ),
+    "a record waits while a column is renamed, and a new one has its name": Program(
+        Setup(targets=(FEATURES,), quarantine=True, policy="apply"),
+        (
+            *(BEGIN, PutBad(4), Settle(), RenameColumn(0, C), AddColumn(2, "default"), Put(3, 5), Settle()),
+            *(Replay("set"), Settle()),
+        ),
+    ),
+    "a record of a log waits while a column that was added is renamed": Program(
+        Setup(targets=(FEATURES,), quarantine=True, policy="apply", history="log"),
+        (
+            *(BEGIN, AddColumn(C, "default"), Settle(), PutBad(4), Put(4, 6), Settle(), RenameColumn(1, D)),
+            *(Put(3, 5), Settle(), Replay("set"), Settle()),
+        ),
+    ),
     "a record waits while another column gets the name of one": Program(
         Setup(quarantine=True),
         (
