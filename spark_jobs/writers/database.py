@@ -72,13 +72,20 @@ class DatabaseWriter:
 
     def read(self, task: TableTask, version: int | None) -> DataFrame:
         """The current rows, since a database keeps no versions. If another commit comes first, a batch that was built
-        on them is rejected by its own commit."""
+        on them is rejected by its own commit. Without columns that the table lacks: somebody has renamed a former one,
+        or a new copy is to bring them back."""
         current = self.tables.state(task.table, task.target)
         if current.control is None:  # a table to be taken over
             return self._select(task, task.schema.columns)
         schema = current.control.schema or task.schema
         columns = [*schema.columns, *_technical_columns(schema, task.rule.on_delete is OnDelete.SOFT)]
-        return self._select(task, columns)
+        return self._select(task, self._present(task.target, columns))
+
+    def _present(self, table: str, columns: Sequence[Column]) -> list[Column]:
+        column_id, server = self.tables.sql.column_id, self.tables.server
+        with server.session("probe") as connection:
+            present = set(map(column_id, server.columns(connection.cursor(), table)))
+        return [column for column in columns if column_id(column.name) in present]
 
     def _select(self, task: TableTask, columns: Sequence[Column]) -> DataFrame:
         sql, server = self.tables.sql, self.tables.server

@@ -65,9 +65,13 @@ class SpannerWriter:
 
     def read(self, task: TableTask, version: int | None) -> DataFrame:
         """The rows as of one time. If another commit comes first, a batch that was built on them is rejected by its own
-        commit."""
+        commit. Without columns that the table lacks: somebody has renamed a former one."""
         current = self.tables.state(task.table, task.target)
         schema = current.control.schema if current.control and current.control.schema else task.schema
+        with self.database.session("probe") as session:
+            found = {name.lower() for name in find_columns(session, task.target)}
+        present = (column for column in schema.columns if column_name(column.name).lower() in found)
+        schema = replace(schema, columns=tuple(present))
         soft = task.rule.on_delete is OnDelete.SOFT
         return read_table(self.spark, self.database, Stored(task.target, schema, soft, self.database.options.json))
 

@@ -18,6 +18,13 @@ RESTORE = "airflow_cdc_provider/targets/delta/local_engine/restore.py"
 
 REPLACED_TABLES = (
     Mutant(
+        "a copy reads a column that its table has lost",
+        "spark_jobs/writers/database.py",
+        "if column_id(column.name) in present]",
+        "if present]",
+        (f"{COLUMNS}::test_a_table_is_read_without_columns_that_it_lacks",),
+    ),
+    Mutant(
         "the library restores a Delta table with a feature that it does not know",
         "airflow_cdc_provider/targets/delta/target.py",
         "                return restore_files(self, target_table, expected, version)\n",

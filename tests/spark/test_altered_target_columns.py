@@ -100,6 +100,13 @@ def test_a_column_that_was_dropped_in_the_target_stops_its_table(table: Scripted
     assert table.target_state().unfit is None
 
 
+def test_a_table_is_read_without_columns_that_it_lacks(table: ScriptedTable, warehouse: Database) -> None:
+    """A new copy reads it, also of a history whose former column was renamed so that a new one can have the name."""
+    warehouse.execute(f"ALTER TABLE {warehouse.schema}.t RENAME COLUMN small TO small_old")
+    found = table.read_at(None)
+    assert found.count() == 1 and set(SCHEMA.names) - set(found.columns) == {"small"}
+
+
 def test_an_alteration_whose_attempt_died_before_its_commit_goes_on(
     table: ScriptedTable, warehouse: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
