@@ -24,6 +24,7 @@ from airflow_cdc_provider.core.log.change_records import Operation
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.former_columns import former_after
 from airflow_cdc_provider.core.table.history import OPERATION, VALID_FROM, row_schema, stored_schema
 from airflow_cdc_provider.core.table.merge_plan import KNOWN, LIVE, OP, ORDER
 from airflow_cdc_provider.core.table.own_rows import bounded_column
@@ -104,8 +105,14 @@ class HistoryCopy:
             on_engine(self.job, self.work, batch.rows, lambda engine: engine.merge(task, rows, record), limit)
             return batch.rows
 
-        progress = watch_copy(self.work.spark, self.copy)
-        return commit_copy(self.job, self.work, progress, merge, self.record, missing=missing.rows, of=missing.of)
+        progress, record = watch_copy(self.work.spark, self.copy), self._with_former_columns()
+        return commit_copy(self.job, self.work, progress, merge, record, missing=missing.rows, of=missing.of)
+
+    def _with_former_columns(self) -> ControlRecord:
+        """The table keeps the columns of its older versions."""
+        before, after = self.before.schema, self.record.schema
+        assert before is not None and after is not None
+        return replace(self.record, former=former_after(self.before.former, before, after))
 
     def _stage(self, differences: DataFrame) -> Batch:
         log = self.job.log

@@ -18,6 +18,13 @@ HISTORY = (
         ("tests/provider/test_loader_mistakes.py",),
     ),
     Mutant(
+        "a copy over a history forgets the former columns of its table",
+        "spark_jobs/histories/copy_again.py",
+        "return replace(self.record, former=former_after(self.before.former, before, after))",
+        "return self.record",
+        (f"{CONTRACT}::test_a_copy_over_versions_knows_the_former_columns_of_the_table",),
+    ),
+    Mutant(
         "a key audit of a history compares the rows of a partial copy",
         "spark_jobs/resync.py",
         "extent if audited is None else WHOLE",

@@ -201,6 +201,19 @@ def test_a_new_column_with_the_name_of_a_former_one_stops_before_old_values_are_
     assert sorted((row[0], row[2]) for row in table.rows()) == [(1, "w"), (2, None)]
 
 
+def test_a_copy_over_versions_knows_the_former_columns_of_the_table(kit: TargetKit, tmp_path: Path) -> None:
+    table = HistoryTable(kit, tmp_path, History.SCD2)
+    changes = table.changes
+    table.copy([changes.row(1, "a", "w")])
+    table.change(table.alter(replace(KEYED, columns=KEYED.columns[:2])), changes.insert(2, "b"))
+    for columns in (KEYED.columns[:2], KEYED.columns[:1]):
+        table.schema = replace(KEYED, columns=columns)
+        assert table.copy_again([{"id": 1, "v": "a"}, {"id": 2, "v": "b"}]).outcome is Outcome.DONE
+        control = table.target_state().control
+        assert control is not None
+        assert control.former == {name: "text" for name in KEYED.names if name not in table.schema.names}
+
+
 @pytest.mark.nightly
 def test_a_log_has_every_change_with_the_values_that_the_source_sent(kit: TargetKit, tmp_path: Path) -> None:
     table = HistoryTable(kit, tmp_path, History.LOG)
