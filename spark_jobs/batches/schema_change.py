@@ -21,6 +21,7 @@ from airflow_cdc_provider.core.spec.schema_policy import OnDrop, SchemaPolicy
 from airflow_cdc_provider.core.table.alterations import Alter, Alteration, altered
 from airflow_cdc_provider.core.table.column_comments import comments_after
 from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.copy_extent import extent_after
 from airflow_cdc_provider.core.table.former_columns import former_after
 from airflow_cdc_provider.core.table.history import stored_schema
 from airflow_cdc_provider.core.table.schema import TableSchema
@@ -70,13 +71,16 @@ def alter_table(
 ) -> ControlRecord:
     """Commit the alterations with the schema that they lead to, and no rows. ``before``: the schema of the source's
     rows. Raises Fenced if the table has changed."""
-    assert current.control is not None and isinstance(job.tables, AltersTables)
+    control = current.control
+    assert control is not None and isinstance(job.tables, AltersTables)
     schema = stored_schema(task.rule.history, altered(before, alterations))
-    comments = comments_after(current.control, schema)
+    comments = comments_after(control, schema)
     emptied = replace(before, columns=tuple(one.column for one in alterations if one.kind is Alter.SET_NULL))
-    former = former_after(current.control.former, emptied, schema)
-    carry = altered_carry(job, task, current.control, before, alterations)
-    fenced = current.control.fenced(schema=schema, comments=comments, carry=carry, former=former)
+    former = former_after(control.former, emptied, schema)
+    carry = altered_carry(job, task, control, before, alterations)
+    renamed = {one.column.name: one.to.name for one in alterations if one.kind is Alter.RENAME and one.to}
+    extent = extent_after(control.extent, control.schema, schema, renamed) if control.schema else control.extent
+    fenced = control.fenced(schema=schema, extent=extent, comments=comments, carry=carry, former=former)
     record = replace(fenced, attempt=job.step.attempt, committed_at=_now())
     failpoint("alter.before")
     committed = job.tables.alter(task.target, current, record, alterations)

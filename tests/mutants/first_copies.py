@@ -23,6 +23,13 @@ FIRST_COPIES = (
         ("tests/core/test_copy_extents.py",),
     ),
     Mutant(
+        "the extent of a copy is unknown once its target has renamed a column",
+        "spark_jobs/batches/schema_change.py",
+        "extent_after(control.extent, control.schema, schema, renamed) if control.schema",
+        "control.extent if control.schema",
+        ("tests/spark/contract/test_alterations.py::test_the_extent_of_a_copy_follows_a_renamed_column",),
+    ),
+    Mutant(
         "an attempt that continues a first copy does not say so",
         "spark_jobs/copies/kept_copy.py",
         "kept = replace(kept, continued=True)",

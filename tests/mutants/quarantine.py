@@ -25,8 +25,8 @@ QUARANTINE = (
     Mutant(
         "waiting records keep a column that is dropped in the target",
         "spark_jobs/batches/schema_change.py",
-        "fenced(schema=schema, comments=comments, carry=carry, former=former)",
-        "fenced(schema=schema, comments=comments, former=former)",
+        "fenced(schema=schema, extent=extent, comments=comments, carry=carry, former=former)",
+        "fenced(schema=schema, extent=extent, comments=comments, former=former)",
         (
             "tests/programs/test_named_programs.py::test_a_program_that_once_showed_a_defect_shows_none"
             "[a record waits while its column is dropped in the target, and another one gets its name]",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from airflow_cdc_provider.core.spec.conditions import Condition
@@ -28,10 +29,12 @@ class CopyExtent:
 WHOLE = CopyExtent()
 
 
-def extent_after(extent: CopyExtent, before: TableSchema, after: TableSchema) -> CopyExtent:
-    """The extent of a copy whose schema changes. Its conditions follow renamed columns. Without a column that they name
-    it is unknown which further rows of the source it must have."""
-    pairs = same_columns(before.columns, after.columns)
+def extent_after(
+    extent: CopyExtent, before: TableSchema, after: TableSchema, renamed: Mapping[str, str] | None = None
+) -> CopyExtent:
+    """The extent of a copy whose schema changes. Its conditions follow renamed columns; ``renamed``: those without ids.
+    Without a column that they name it is unknown which further rows of the source it must have."""
+    pairs = same_columns(before.columns, after.columns, renamed)
     names = {before.column(old).source_name: after.column(new).source_name for old, new in pairs.items()}
     if any(condition.column not in names for condition in extent.where):
         return CopyExtent(rows=False)

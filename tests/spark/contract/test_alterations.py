@@ -8,10 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from airflow_cdc_provider.core.decisions.steps import StepKind
 from airflow_cdc_provider.core.errors import Blocked
+from airflow_cdc_provider.core.spec.conditions import Comparison, Condition
 from airflow_cdc_provider.core.table.alterations import Alter, Alteration, altered
+from airflow_cdc_provider.core.table.copy_extent import CopyExtent
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.targets.target import AltersTables
+from spark_jobs.batches.schema_change import alter_table
 from tests.spark.contract.control_records import control
 from tests.spark.contract.fold_cases import INT, TEXT
 from tests.spark.contract.kit_table import KitTable
@@ -83,3 +87,14 @@ def test_a_dropped_column_that_the_target_lacks_is_passed_over(table: KitTable) 
     alter(table, Alteration(Alter.DROP, V))
     assert control(table).schema == schema()
     assert table.rows() == [(1,)]
+
+
+def test_the_extent_of_a_copy_follows_a_renamed_column(table: KitTable) -> None:
+    """Without it, rows of the copy could be lost unseen: a comparison would not know which rows it must have."""
+    current, task = table.target_state(), table.task()
+    assert current.control is not None
+    extent = CopyExtent(where=(Condition("v", Comparison.EQUAL, "b"),))
+    table.job_tables().fence("t", current, current.control.fenced(extent=extent))
+    job, renamed = table.job(StepKind.STAGE, (task,)), Alteration(Alter.RENAME, V, replace(V, name="w"))
+    alter_table(job, task, table.target_state(), schema(V), [renamed], "a rename")
+    assert control(table).extent == CopyExtent(where=(Condition("w", Comparison.EQUAL, "b"),))
