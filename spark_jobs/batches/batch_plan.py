@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
@@ -27,7 +27,7 @@ from spark_jobs.batches.late_schemas import LateSchemas, late_schemas
 from spark_jobs.batches.schema_evolution import walk_schemas
 from spark_jobs.batches.truncates import Truncates, find_truncates
 from spark_jobs.batches.wanted_columns import WantedColumns
-from spark_jobs.windows.log_reader import WindowSlice, window_schemas, windows_between
+from spark_jobs.windows.log_reader import WindowSlice, schemas_by_order, window_schemas, windows_between
 
 
 @dataclass(frozen=True)
@@ -134,8 +134,8 @@ def plan_repair(
     hole = last_hole(map(log.manifest, range(first, control.window + 1)), control)
     windows = windows_between(log, control.source_table, hole or first - 1, control.window)
     windows = late.removed_from(windows, repair=True) if late else windows
-    schemas = window_schemas(log, windows, control.schema, control.floor)
-    in_order = [*(schema for window in schemas for schema in window.schemas), control.schema]
+    logged = _logged_schemas(log, control.schema, control.floor, windows, late)
+    in_order = [*(without_ignored(schema, control.ignored) for schema in logged), control.schema]
     gone = {
         change.before.name
         for earlier, later in pairwise(in_order)
@@ -154,6 +154,15 @@ def plan_repair(
         ignored=control.ignored,
         ignored_truncates=find_truncates(log, control, windows, SchemaPolicy()).ignored,
     )
+
+
+def _logged_schemas(
+    log: ChangeLog, current: TableSchema, floor: str, windows: Sequence[WindowSlice], late: LateChanges | None
+) -> list[TableSchema]:
+    """In the order of their changes, as far as it is known: a feed may have earlier ones in later windows."""
+    if late and late.recognises:
+        return schemas_by_order(log, windows, current, floor)
+    return [schema for window in window_schemas(log, windows, current, floor) for schema in window.schemas]
 
 
 def _repair_refused(control: ControlRecord, what: str, found: str) -> CommandRefused:

@@ -95,23 +95,43 @@ def window_schemas(
     return [_window_schemas(log, window, current, floor) for window in windows]
 
 
+def schemas_by_order(
+    log: ChangeLog, windows: Sequence[WindowSlice], current: TableSchema, floor: str
+) -> list[TableSchema]:
+    """The schemas of the records above the floor, by their first order keys in all of the windows. Files are read only
+    where a window has another schema than ``current``."""
+    if {one for window in windows for one in window.part.schema_ids} <= {current.schema_id}:
+        return []
+    first_keys: dict[str, str] = {}
+    for window in windows:
+        for schema_id, order_key in _first_keys(log, window, floor).items():
+            first_keys[schema_id] = min(order_key, first_keys.get(schema_id, order_key))
+    return [log.schema(schema_id) for schema_id in sorted(first_keys, key=first_keys.__getitem__)]
+
+
 def _window_schemas(log: ChangeLog, window: WindowSlice, current: TableSchema, floor: str) -> WindowSchemas:
     if set(window.part.schema_ids) <= {current.schema_id}:
         return WindowSchemas(window.window, (current,) if window.part.schema_ids else ())
-    after_floor = [("order_key", ">", floor)]
-    first_keys: dict[str, str] = {}
+    first_keys = _first_keys(log, window, floor)
     unknown: list[str] = []
+    for file in window.part.files if window.part.counts.get(Operation.SCHEMA.value) else ():
+        unknown += _unknown_initials(log, file.path, [("order_key", ">", floor)])
+    schemas = tuple(log.schema(schema_id) for schema_id in sorted(first_keys, key=first_keys.__getitem__))
+    return WindowSchemas(window.window, schemas, tuple(unknown))
+
+
+def _first_keys(log: ChangeLog, window: WindowSlice, floor: str) -> dict[str, str]:
+    """By schema id, the first order key above the floor."""
+    first_keys: dict[str, str] = {}
     for file in window.part.files:
         with log.store.open_input(file.path) as content:
-            rows = pq.read_table(content, columns=["order_key", "schema_id"], filters=after_floor)
+            columns = ["order_key", "schema_id"]
+            rows = pq.read_table(content, columns=columns, filters=[("order_key", ">", floor)])
         for row in rows.group_by("schema_id").aggregate([("order_key", "min")]).to_pylist():
             schema_id, order_key = row["schema_id"], row["order_key_min"]
             if schema_id:  # empty in control events and in records that could not be decoded
                 first_keys[schema_id] = min(order_key, first_keys.get(schema_id, order_key))
-        if window.part.counts.get(Operation.SCHEMA.value):
-            unknown += _unknown_initials(log, file.path, after_floor)
-    schemas = tuple(log.schema(schema_id) for schema_id in sorted(first_keys, key=first_keys.__getitem__))
-    return WindowSchemas(window.window, schemas, tuple(unknown))
+    return first_keys
 
 
 def _unknown_initials(log: ChangeLog, path: str, after_floor: list[tuple[str, str, str]]) -> list[str]:

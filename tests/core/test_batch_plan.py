@@ -10,10 +10,13 @@ import pytest
 from airflow_cdc_provider.core.decisions.steps import StepKind
 from airflow_cdc_provider.core.errors import CommandRefused, StagingInvalid
 from airflow_cdc_provider.core.log.change_log import Hole, manifest_path
+from airflow_cdc_provider.core.log.positions import epoch_prefix
+from airflow_cdc_provider.core.table.applied_order import AppliedOrder
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.core.table.states import State, TableState
 from spark_jobs.batches.batch_plan import BatchPlan, last_window_before_hole, plan_catch_up, plan_repair
+from spark_jobs.batches.late_changes import LateChanges
 from spark_jobs.extract import land_window
 from spark_jobs.windows.log_reader import verify_files, windows_between
 from tests.spark.scripted_table import ScriptedTable
@@ -74,6 +77,27 @@ def test_a_repair_does_not_write_values_of_a_dropped_column_into_another_one_of_
     with pytest.raises(CommandRefused, match=r"CMD010.*columns were dropped or renamed since then: v"):
         plan_repair(made.log, control, 1, 3)
     assert numbers(plan_repair(made.log, control, 2, 3)) == [2, 3]
+
+
+def test_a_repair_passes_over_columns_that_the_copy_leaves_out(tmp_path: Path) -> None:
+    wide = replace(SCHEMA, columns=(*SCHEMA.columns, Column("v", LogicalType(Kind.TEXT))))
+    made = ScriptedTable(None, tmp_path, wide)  # type: ignore[arg-type]
+    made.land([made.insert({"id": 1, "v": "a"})])
+    plan = plan_repair(made.log, replace(CURSOR, window=1, ignored={"v": ""}), 1, 1)
+    assert (numbers(plan), plan.schema) == ([1], SCHEMA)
+
+
+def test_a_repair_is_not_refused_since_a_part_of_the_feed_lags_behind_a_new_column(tmp_path: Path) -> None:
+    """A record from before the column comes in a later window."""
+    wide = replace(SCHEMA, columns=(*SCHEMA.columns, Column("v", LogicalType(Kind.TEXT))))
+    made = ScriptedTable(None, tmp_path, SCHEMA)  # type: ignore[arg-type]
+    first, lagging = made.insert({"id": 1}), made.insert({"id": 2})
+    made.land([first, made.alter(wide), made.insert({"id": 3, "v": "a"})])
+    made.land([lagging])
+    newest = f"{epoch_prefix(1)}{1:032x}{0:016x}01"
+    control = replace(CURSOR, window=2, schema=wide, applied=AppliedOrder(0, newest))
+    late = LateChanges(made.log, made.task(), control, "batch")
+    assert numbers(plan_repair(made.log, control, 1, 2, late)) == [1, 2]
 
 
 def test_a_repair_that_begins_before_the_log_is_refused(table: ScriptedTable) -> None:

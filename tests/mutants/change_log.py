@@ -112,6 +112,20 @@ CHANGE_LOG = (
         ("tests/core/test_batch_plan.py",),
     ),
     Mutant(
+        "a repair is refused since the copy leaves a column out",
+        "spark_jobs/batches/batch_plan.py",
+        "(without_ignored(schema, control.ignored) for schema in logged)",
+        "logged",
+        ("tests/core/test_batch_plan.py",),
+    ),
+    Mutant(
+        "a repair is refused since a part of a feed lags",
+        "spark_jobs/batches/batch_plan.py",
+        "    if late and late.recognises:",
+        "    if late and not late.recognises:",
+        ("tests/core/test_batch_plan.py",),
+    ),
+    Mutant(
         "a new stream keeps the epoch of the old one",
         "airflow_cdc_provider/control/open_window.py",
         "epoch = max([facts.log.epoch, *(control.epoch for control in controls)]) + 1",

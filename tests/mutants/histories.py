@@ -22,7 +22,7 @@ HISTORY = (
         "spark_jobs/histories/copy_again.py",
         "return replace(self.record, former=former_after(self.before.former, before, after))",
         "return self.record",
-        (f"{CONTRACT}::test_a_copy_over_versions_knows_the_former_columns_of_the_table",),
+        (f"{CONTRACT}::test_a_copy_over_versions_has_the_types_of_former_columns",),
     ),
     Mutant(
         "a key audit of a history compares the rows of a partial copy",

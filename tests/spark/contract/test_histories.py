@@ -201,7 +201,7 @@ def test_a_new_column_with_the_name_of_a_former_one_stops_before_old_values_are_
     assert sorted((row[0], row[2]) for row in table.rows()) == [(1, "w"), (2, None)]
 
 
-def test_a_copy_over_versions_knows_the_former_columns_of_the_table(kit: TargetKit, tmp_path: Path) -> None:
+def test_a_copy_over_versions_has_the_types_of_former_columns(kit: TargetKit, tmp_path: Path) -> None:
     table = HistoryTable(kit, tmp_path, History.SCD2)
     changes = table.changes
     table.copy([changes.row(1, "a", "w")])
