@@ -3,20 +3,23 @@
 The decision is written first, with the identity of the copy: a table that is dropped in part no longer shows to which
 replicator it belongs. Then the copy is fenced, so that nothing commits to it any more. The state ``dropped`` comes
 last, so that a run that dies is repeated by the next one, also if the source lists the table again by then.
+
+Only the source of the copy says that its table is gone: another one, or one without the stream of the replicator, may
+never have had it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 from airflow_cdc_provider.control.begun_drops import begun_identity, mark_begun, not_dropped, remove_copy
 from airflow_cdc_provider.control.fences import commit_fence
 from airflow_cdc_provider.control.replicator import LogInfo, Replicator
 from airflow_cdc_provider.control.table_rows import COPY_DROPPED
+from airflow_cdc_provider.core.decisions.facts import Facts
 from airflow_cdc_provider.core.decisions.listed_tables import GoneTable
 from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind, dropped_identity, new_decision
-from airflow_cdc_provider.core.decisions.table_checks import check_store
+from airflow_cdc_provider.core.decisions.table_checks import check_source, check_store
 from airflow_cdc_provider.core.errors import UNREADABLE, Blocked, CdcError, Fenced, ForeignTarget, Problem
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable
@@ -26,19 +29,17 @@ from airflow_cdc_provider.core.times import utc_now
 from airflow_cdc_provider.targets.target import ReleasesTables
 
 
-def drop_gone_copies(
-    replicator: Replicator, gone: Iterable[GoneTable], run_id: str, log_info: LogInfo
-) -> tuple[GoneTable, ...]:
+def drop_gone_copies(replicator: Replicator, facts: Facts, log_info: LogInfo) -> tuple[GoneTable, ...]:
     """The tables with what has become of their copies. A target that cannot be read delays its copies to the next
     run."""
     return tuple(
-        _drop_gone(replicator, one, run_id, log_info) if one.policy is OnDroppedTable.DROP else one for one in gone
+        _drop_gone(replicator, facts, one, log_info) if one.policy is OnDroppedTable.DROP else one for one in facts.gone
     )
 
 
-def _drop_gone(replicator: Replicator, gone: GoneTable, run_id: str, log_info: LogInfo) -> GoneTable:
+def _drop_gone(replicator: Replicator, facts: Facts, gone: GoneTable, log_info: LogInfo) -> GoneTable:
     try:
-        return replace(gone, outcome=_drop(replicator, gone, run_id, log_info))
+        return replace(gone, outcome=_drop(replicator, facts, gone, log_info))
     except (Blocked, Fenced, *UNREADABLE) as error:
         log_info(f"{gone.table} is not dropped in this run: {error}")
         return replace(gone, left=_why_left(gone, error))
@@ -48,14 +49,14 @@ def _why_left(gone: GoneTable, error: CdcError) -> Problem:
     return error.problems[0] if isinstance(error, Blocked) else not_dropped(gone.table, gone.target, error)
 
 
-def _drop(replicator: Replicator, gone: GoneTable, run_id: str, log_info: LogInfo) -> str:
+def _drop(replicator: Replicator, facts: Facts, gone: GoneTable, log_info: LogInfo) -> str:
     """What has become of the copy. Raises Blocked, Fenced, TargetUnavailable and CheckFailed if it stays."""
     target = replicator.targets.of(gone.table)
     if not isinstance(target, ReleasesTables):
         kind = replicator.definition.target_named(target_of_copy(gone.table)).type
         log_info(f"{gone.table}: the target type {kind} drops no table")
         return f"the source dropped it; its copy is kept: the target type {kind} drops no table"
-    identity = _decided(replicator, gone, run_id)
+    identity = _decided(replicator, facts, gone)
     if identity is None:
         return "the source dropped it; the target has no copy of it"
     remove_copy(replicator, gone.table, gone.target, identity)
@@ -63,7 +64,7 @@ def _drop(replicator: Replicator, gone: GoneTable, run_id: str, log_info: LogInf
     return COPY_DROPPED
 
 
-def _decided(replicator: Replicator, gone: GoneTable, run_id: str) -> str | None:
+def _decided(replicator: Replicator, facts: Facts, gone: GoneTable) -> str | None:
     """The identity of the copy to drop, which is fenced; None if there is none of this replicator. A copy whose drop
     has begun may be unreadable."""
     try:
@@ -72,13 +73,15 @@ def _decided(replicator: Replicator, gone: GoneTable, run_id: str) -> str | None
         if (begun := begun_identity(replicator, gone.table)) is None:
             raise
         return begun
-    control, name = current.control, replicator.name
+    control, name, run_id = current.control, replicator.name, facts.run_id
     if control is None:
         return dropped_identity(replicator.log.decisions(), gone.table)
     if control.replicator != name:
         return None
-    if problem := check_store(name, gone.table, gone.target, control, replicator.state.owner()):
+    if problem := check_store(name, gone.table, gone.target, control, facts.owner):
         raise ForeignTarget(problem)
+    if problem := check_source(facts, gone.table, control) or facts.stream.lost:
+        raise Blocked(problem)
     if current.shared:
         raise Blocked(_shared(gone))
     if dropped_identity(replicator.log.decisions(), gone.table) != current.identity:

@@ -78,8 +78,7 @@ def open_window(replicator: Replicator, run: RunContext, log_info: LogInfo) -> R
         observation = with_unfinished(observe(replicator, run), drops)
         decision = decide(observation.facts)
     if decision.stop is None:
-        gone = drop_gone_copies(replicator, decision.gone, run.run_id, log_info)
-        decision = replace(decision, gone=gone)
+        decision = replace(decision, gone=drop_gone_copies(replicator, observation.facts, log_info))
     decision = _fence_restored(replicator, observation, decision, log_info)
     decision = _ask(replicator, observation, decision, log_info)
     if run.stream_lane and decision.stop is None:

@@ -227,6 +227,20 @@ POLICIES = (
         (f"{DROPS}::test_a_view_on_the_copy_blocks_its_drop_and_nothing_else",),
     ),
     Mutant(
+        "a connection to another source drops copies",
+        "airflow_cdc_provider/control/drop_gone_copies.py",
+        "check_source(facts, gone.table, control) or facts.stream.lost:",
+        "facts.stream.lost:",
+        (f"{DROPS}::test_another_source_without_the_table_drops_no_copy",),
+    ),
+    Mutant(
+        "a source that has lost the stream drops copies",
+        "airflow_cdc_provider/control/drop_gone_copies.py",
+        "check_source(facts, gone.table, control) or facts.stream.lost:",
+        "check_source(facts, gone.table, control):",
+        (f"{DROPS}::test_a_source_that_has_lost_the_stream_drops_no_copy",),
+    ),
+    Mutant(
         "the copy of a renamed table is dropped",
         "airflow_cdc_provider/connectors/sources/postgres/catalog.py",
         "OR c.oid::text = %(oid)s)",

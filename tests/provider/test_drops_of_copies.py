@@ -99,6 +99,26 @@ def test_the_copy_of_another_state_store_stays_and_blocks(shop: RunHarness) -> N
         assert row(shop).state is TableState.BLOCKED and has_copy(shop)
 
 
+def test_another_source_without_the_table_drops_no_copy(shop: RunHarness) -> None:
+    list_tables(shop)
+    shop.source.write(identity={"system": "8"}, slot=None)
+    for run in ("r2", "r3"):
+        assert "SRC010" in [one.code for one in shop.run(run).problems]
+        assert row(shop).state is TableState.BLOCKED and has_copy(shop)
+    assert shop.control(B).state.name is TableState.REPLICATING
+    list_tables(shop, A)
+    shop.source.write(identity={"system": "7"}, slot=100)
+    assert shop.run("r4").problems == () and not has_copy(shop)
+
+
+def test_a_source_that_has_lost_the_stream_drops_no_copy(shop: RunHarness) -> None:
+    list_tables(shop)
+    shop.source.write(slot=None)
+    assert "SRC030" in [one.code for one in shop.run("r2").problems]
+    assert row(shop).state is TableState.BLOCKED and has_copy(shop)
+    assert shop.control(B).state.name is TableState.REPLICATING
+
+
 def test_a_copy_that_the_target_does_not_have_is_not_called_dropped(shop: RunHarness) -> None:
     lake(shop).drop("public_b", "")
     assert shop.run("r2").problems == ()

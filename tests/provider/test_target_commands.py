@@ -11,6 +11,7 @@ import pytest
 
 from airflow_cdc_provider.cli import leaving
 from airflow_cdc_provider.control.drop_gone_copies import drop_gone_copies
+from airflow_cdc_provider.control.observe import RunContext, observe
 from airflow_cdc_provider.core.decisions.commands import CommandKind
 from airflow_cdc_provider.core.decisions.listed_tables import GoneTable
 from airflow_cdc_provider.core.errors import Problem
@@ -127,9 +128,10 @@ def test_a_command_is_carried_out_where_it_can(shop: RunHarness) -> None:
 
 def test_the_copies_of_a_dropped_table_are_dropped_where_they_can(shop: RunHarness) -> None:
     replicated(shop)
-    gone = [GoneTable(copy, "public_a", "public.*", OnDroppedTable.DROP) for copy in ("public.a@wh", "public.a")]
+    gone = (GoneTable(copy, "public_a", "public.*", OnDroppedTable.DROP) for copy in ("public.a@wh", "public.a"))
     shop.unusable = {"wh"}
-    drop_gone_copies(shop.replicator, gone, "r2", shop.log_lines.append)
+    facts = replace(observe(shop.replicator, RunContext("r2")).facts, gone=tuple(gone))
+    drop_gone_copies(shop.replicator, facts, shop.log_lines.append)
     assert "public.a@wh is not dropped in this run: CON001" in "\n".join(shop.log_lines)
     shop.unusable = set()
     exist = [shop.replicator.targets.state(copy, "public_a").exists for copy in ("public.a@wh", "public.a")]
