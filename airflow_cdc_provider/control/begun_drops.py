@@ -1,13 +1,15 @@
-"""Drops of copies that an earlier run has begun, of tables that the source lists again.
+"""Drops of copies that have begun: how they go on, and how they end.
 
-A mark in staging says that the fence of the drop is committed, and that the drop is not finished: then a copy that
-cannot be read any more is one that is dropped in part.
+A drop begins with the fence that gives the copy the state ``dropping``. A mark in staging lives from then, before
+anything is removed, until the index says that the copy is dropped: meanwhile a copy that cannot be read, or that the
+target does not have, is one that is dropped in part. A copy that is read and is not being dropped ends its mark.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
+from enum import StrEnum
 
 from airflow_cdc_provider.control.fences import commit_fence
 from airflow_cdc_provider.control.observe import Observation
@@ -15,44 +17,39 @@ from airflow_cdc_provider.control.replicator import LogInfo, Replicator
 from airflow_cdc_provider.control.table_rows import COPY_DROPPED, dropped_row
 from airflow_cdc_provider.core.decisions.facts import Facts, TableFacts
 from airflow_cdc_provider.core.decisions.listed_tables import NOT_DROPPED, on_dropped_table
-from airflow_cdc_provider.core.decisions.operator_decisions import dropped_identity
 from airflow_cdc_provider.core.errors import UNREADABLE, Blocked, CdcError, Fenced, Problem
 from airflow_cdc_provider.core.failpoints import failpoint
-from airflow_cdc_provider.core.log.change_log import drop_mark_path
+from airflow_cdc_provider.core.log.change_log import DROPS, drop_mark_path, table_folder
 from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable
 from airflow_cdc_provider.core.table.copies import source_table
 from airflow_cdc_provider.core.table.states import State, TableState, drops_copy
 from airflow_cdc_provider.core.times import utc_now
-from airflow_cdc_provider.targets.target import ReleasesTables
-
-
-@dataclass(frozen=True)
-class BegunDrop:
-    """``goes_on``: the policy still is to drop the copy; else it is kept."""
-
-    table: str
-    target: str
-    identity: str
-    goes_on: bool
-
-
-def mark_begun(replicator: Replicator, table: str, identity: str) -> None:
-    replicator.log.store.write(drop_mark_path(table), identity.encode())
-
-
-def begun_identity(replicator: Replicator, table: str) -> str | None:
-    """That of a copy that is marked."""
-    path = drop_mark_path(table)
-    return replicator.log.store.read(path).decode() if replicator.log.store.exists(path) else None
+from airflow_cdc_provider.targets.target import ReleasesTables, TargetState
 
 
 def remove_copy(replicator: Replicator, table: str, target_table: str, identity: str) -> None:
-    """``table``: its target drops tables."""
-    target = replicator.targets.of(table)
-    assert isinstance(target, ReleasesTables)
-    target.drop(target_table, identity)
-    failpoint("drop.dropped")
-    target.release(table, target_table)
+    """Remove a copy whose drop has begun, or what is left of it. May be repeated after a crash."""
+    mark, target = drop_mark_path(table), replicator.targets.of(table)
+    replicator.log.store.write(mark, identity.encode())
+    if isinstance(target, ReleasesTables):  # unless the YAML names another type meanwhile
+        target.drop(target_table, identity)
+        failpoint("drop.dropped")
+        target.release(table, target_table)
+    at = replicator.state.now()
+    replicator.state.change_tables(
+        replicator.name, lambda rows: [dropped_row(rows[table], COPY_DROPPED, "", at)] if table in rows else []
+    )
+    replicator.log.store.delete(mark)
+
+
+def marked_copies(replicator: Replicator, tables: Collection[str]) -> Mapping[str, str]:
+    """The identities of those copies that are marked, by one listing."""
+    store = replicator.log.store
+    marks = set(store.names(DROPS))
+    return {table: store.read(drop_mark_path(table)).decode() for table in tables if table_folder(table) in marks}
+
+
+def end_mark(replicator: Replicator, table: str) -> None:
     replicator.log.store.delete(drop_mark_path(table))
 
 
@@ -67,24 +64,46 @@ def not_dropped(table: str, target_table: str, error: CdcError) -> Problem:
     )
 
 
-def begun_drops(replicator: Replicator, facts: Facts) -> Iterator[BegunDrop]:
-    """Of the tables of a run. While another run has the copy lane, it may copy one of them anew."""
+class Ending(StrEnum):
+    """``finish``: the table is copied anew. ``take_back``: the copy goes on, since copies are kept now."""
+
+    FINISH = "finish"
+    TAKE_BACK = "take_back"
+
+
+@dataclass(frozen=True)
+class BegunDrop:
+    table: str
+    target: str
+    identity: str
+    ending: Ending
+
+
+def marks_of_run(replicator: Replicator, facts: Facts) -> Mapping[str, str]:
+    return marked_copies(replicator, [table.task.table for table in facts.tables])
+
+
+def begun_drops(observation: Observation, marked: Mapping[str, str]) -> Iterator[BegunDrop]:
+    """Of tables that the source lists again. While another run has the copy lane, it may copy one of them anew.
+    ``marked``: copies with the identities in their marks."""
+    facts = observation.facts
     for table in facts.tables if facts.copy_lane else ():
-        task = table.task
-        identity = _identity(replicator, facts, table)
-        if identity is not None and isinstance(replicator.targets.of(task.table), ReleasesTables):
-            goes_on = on_dropped_table(facts.definition, task.rule) is OnDroppedTable.DROP
-            yield BegunDrop(task.table, task.target, identity, goes_on)
+        name = table.task.table
+        if not table.copied_by and (begun := _begun(facts, table, observation.states.get(name), marked.get(name))):
+            yield begun
 
 
-def _identity(replicator: Replicator, facts: Facts, table: TableFacts) -> str | None:
-    name, control = table.task.table, table.task.control
-    if table.copied_by:
-        return None
-    if table.problem or control is None:
-        return begun_identity(replicator, name) if table.problem or table.known else None
-    own = (control.replicator, control.owner) == (facts.definition.name, facts.owner)
-    return dropped_identity(replicator.log.decisions(), name) if own and drops_copy(control.state) else None
+def _begun(facts: Facts, table: TableFacts, current: TargetState | None, marked: str | None) -> BegunDrop | None:
+    """``current``: None if it was not read. ``marked``: the identity in the mark."""
+    name, target = table.task.table, table.task.target
+    kept = on_dropped_table(facts.definition, table.task.rule) is not OnDroppedTable.DROP
+    if current is not None and (control := current.control) is not None:
+        own = (control.replicator, control.owner) == (facts.definition.name, facts.owner)
+        ending = Ending.TAKE_BACK if kept else Ending.FINISH
+        return BegunDrop(name, target, current.identity, ending) if own and drops_copy(control.state) else None
+    nothing_left = current is not None
+    ends = nothing_left or (table.problem is not None and not kept)
+    return BegunDrop(name, target, marked, Ending.FINISH) if marked is not None and ends else None
 
 
 def finish_begun_drops(
@@ -92,15 +111,18 @@ def finish_begun_drops(
 ) -> Mapping[str, Problem | None]:
     """Finish the drops, so that the tables are copied anew, or take them back where copies are kept now. Returns the
     tables, each with the reason where its drop is not finished."""
+    marked = marks_of_run(replicator, observation.facts)
+    for table in marked.keys() & observation.states.keys():
+        control = observation.states[table].control
+        if control is not None and not drops_copy(control.state):
+            end_mark(replicator, table)
     ended = dict[str, Problem | None]()
-    for begun in begun_drops(replicator, observation.facts):
+    for begun in begun_drops(observation, marked):
         try:
-            if begun.goes_on:
+            if begun.ending is Ending.FINISH:
                 _finish(replicator, begun, log_info)
-            elif begun.table in observation.states:
-                _take_back(replicator, observation, begun, run_id, log_info)
             else:
-                continue
+                _take_back(replicator, observation, begun, run_id, log_info)
         except (Blocked, Fenced, *UNREADABLE) as error:
             log_info(f"{begun.table} is not copied anew in this run: {error}")
             ended[begun.table] = not_dropped(begun.table, begun.target, error)
@@ -111,20 +133,16 @@ def finish_begun_drops(
 
 def _finish(replicator: Replicator, begun: BegunDrop, log_info: LogInfo) -> None:
     remove_copy(replicator, begun.table, begun.target, begun.identity)
-    at, table = utc_now(), begun.table
-    replicator.state.change_tables(
-        replicator.name, lambda rows: [dropped_row(rows[table], COPY_DROPPED, "", at)] if table in rows else []
-    )
-    where = replicator.targets.of(table).locate(begun.target)
-    log_info(f"{table}: the source had dropped it; dropped {where}")
+    where = replicator.targets.of(begun.table).locate(begun.target)
+    log_info(f"{begun.table}: the source had dropped it; dropped {where}")
 
 
 def _take_back(
     replicator: Replicator, observation: Observation, begun: BegunDrop, run_id: str, log_info: LogInfo
 ) -> None:
     state = State(TableState.REPLICATING, utc_now(), "its copy is kept", set_by=run_id)
+    end_mark(replicator, begun.table)
     commit_fence(replicator, begun.table, begun.target, observation.states[begun.table], run_id, state)
-    replicator.log.store.delete(drop_mark_path(begun.table))
     log_info(f"{begun.table}: the source had dropped it; its copy is kept")
 
 

@@ -1,8 +1,7 @@
 """Drops the copies of tables that the source dropped, where ``dropped_tables: drop`` says so.
 
-The decision is written first, with the identity of the copy: a table that is dropped in part no longer shows to which
-replicator it belongs. Then the copy is fenced, so that nothing commits to it any more. The state ``dropped`` comes
-last, so that a run that dies is repeated by the next one, also if the source lists the table again by then.
+The decision is written first. Then the copy is fenced, so that nothing commits to it any more: with that the drop has
+begun, and goes on in later runs if this one dies, also where the source lists the table again by then.
 
 Only the source of the copy says that its table is gone: another one, or one without the stream of the replicator, may
 never have had it.
@@ -12,21 +11,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from airflow_cdc_provider.control.begun_drops import begun_identity, mark_begun, not_dropped, remove_copy
+from airflow_cdc_provider.control.begun_drops import end_mark, marked_copies, not_dropped, remove_copy
 from airflow_cdc_provider.control.fences import commit_fence
 from airflow_cdc_provider.control.replicator import LogInfo, Replicator
 from airflow_cdc_provider.control.table_rows import COPY_DROPPED
 from airflow_cdc_provider.core.decisions.facts import Facts
 from airflow_cdc_provider.core.decisions.listed_tables import GoneTable
-from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind, dropped_identity, new_decision
+from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind, new_decision
 from airflow_cdc_provider.core.decisions.table_checks import check_source, check_store
 from airflow_cdc_provider.core.errors import UNREADABLE, Blocked, CdcError, Fenced, ForeignTarget, Problem
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable
+from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.copies import source_table, target_of_copy
-from airflow_cdc_provider.core.table.states import dropping
+from airflow_cdc_provider.core.table.states import dropping, drops_copy
 from airflow_cdc_provider.core.times import utc_now
-from airflow_cdc_provider.targets.target import ReleasesTables
+from airflow_cdc_provider.targets.target import ReleasesTables, TargetState
 
 
 def drop_gone_copies(replicator: Replicator, facts: Facts, log_info: LogInfo) -> tuple[GoneTable, ...]:
@@ -65,38 +65,43 @@ def _drop(replicator: Replicator, facts: Facts, gone: GoneTable, log_info: LogIn
 
 
 def _decided(replicator: Replicator, facts: Facts, gone: GoneTable) -> str | None:
-    """The identity of the copy to drop, which is fenced; None if there is none of this replicator. A copy whose drop
-    has begun may be unreadable."""
+    """The identity of the copy whose drop has begun, by now at the latest; None if there is no copy of this
+    replicator."""
+    marked = marked_copies(replicator, [gone.table]).get(gone.table)
     try:
         current = replicator.targets.state(gone.table, gone.target)
     except UNREADABLE:
-        if (begun := begun_identity(replicator, gone.table)) is None:
+        if marked is None:
             raise
-        return begun
-    control, name, run_id = current.control, replicator.name, facts.run_id
+        return marked
+    control = current.control
     if control is None:
-        return dropped_identity(replicator.log.decisions(), gone.table)
-    if control.replicator != name:
+        return marked
+    if control.replicator != replicator.name:
         return None
-    if problem := check_store(name, gone.table, gone.target, control, facts.owner):
+    if problem := check_store(replicator.name, gone.table, gone.target, control, facts.owner):
         raise ForeignTarget(problem)
+    if not drops_copy(control.state):
+        end_mark(replicator, gone.table)
+        _begin(replicator, facts, gone, current, control)
+    return current.identity
+
+
+def _begin(replicator: Replicator, facts: Facts, gone: GoneTable, current: TargetState, control: ControlRecord) -> None:
+    """Decide the drop, and fence the copy. Raises Blocked if it must stay."""
     if problem := check_source(facts, gone.table, control) or facts.stream.lost:
         raise Blocked(problem)
     if current.shared:
         raise Blocked(_shared(gone))
-    if dropped_identity(replicator.log.decisions(), gone.table) != current.identity:
-        replicator.state.write_audit(name, run_id, "drop copy", {"table": gone.table, "target": gone.target})
-        reason = "dropped_tables: drop"
-        decision = new_decision(
-            DecisionKind.DROP_COPY, name, gone.table, run_id, "drop", reason=reason, identity=current.identity
-        )
-        replicator.log.write_decision(decision)
-        failpoint("drop.decided")
+    name, run_id, reason = replicator.name, facts.run_id, "dropped_tables: drop"
+    replicator.state.write_audit(name, run_id, "drop copy", {"table": gone.table, "target": gone.target})
+    kind, identity = DecisionKind.DROP_COPY, current.identity
+    decision = new_decision(kind, name, gone.table, run_id, "drop", reason=reason, identity=identity)
+    replicator.log.write_decision(decision)
+    failpoint("drop.decided")
     _read_next_time(replicator, gone.table)
     commit_fence(replicator, gone.table, gone.target, current, run_id, dropping(utc_now(), run_id))
     failpoint("drop.fenced")
-    mark_begun(replicator, gone.table, current.identity)
-    return current.identity
 
 
 def _shared(gone: GoneTable) -> Problem:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from airflow_cdc_provider.control.answers import answered_questions
-from airflow_cdc_provider.control.begun_drops import begun_drops
+from airflow_cdc_provider.control.begun_drops import begun_drops, marks_of_run
 from airflow_cdc_provider.control.first_copies import paused_copies
 from airflow_cdc_provider.control.immediate_commands import IMMEDIATE
 from airflow_cdc_provider.control.observe import Observation, RunContext, observe
@@ -62,7 +62,8 @@ def _has_begun(replicator: Replicator, observation: Observation) -> bool:
     failing = {
         row.table for row in replicator.state.tables(replicator.name).values() if row.state is TableState.FAILING
     }
-    drops = [one for one in begun_drops(replicator, observation.facts) if one.table in states.keys() - failing]
+    marked = marks_of_run(replicator, observation.facts)
+    drops = [one for one in begun_drops(observation, marked) if one.table in states.keys() - failing]
     return bool(rewinding or drops or answered_questions(replicator, states) or paused_copies(replicator, copied))
 
 

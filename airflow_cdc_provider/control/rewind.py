@@ -14,13 +14,13 @@ from dataclasses import replace
 from airflow_cdc_provider.control.fences import commit_fence
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.core.decisions.commands import Command
-from airflow_cdc_provider.core.decisions.pause_resume import StateChange, TableStatus
+from airflow_cdc_provider.core.decisions.pause_resume import StateChange, TableStatus, being_dropped
 from airflow_cdc_provider.core.decisions.rewinds import refusal, target_window
 from airflow_cdc_provider.core.errors import Blocked, CommandRefused, Fenced
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.source_names import in_shell
-from airflow_cdc_provider.core.table.states import State, TableState, require_move
+from airflow_cdc_provider.core.table.states import State, TableState, drops_copy, require_move
 from airflow_cdc_provider.core.times import utc_now
 from airflow_cdc_provider.targets.target import TargetState
 
@@ -32,6 +32,8 @@ def rewind(
     TargetUnavailable if the target does not answer."""
     control = status.control
     assert control is not None
+    if drops_copy(control.state):
+        return StateChange(status.table, refusal=being_dropped(command, status.table))
     if control.state.command == command.id and control.state.name is TableState.REPLICATING:
         return StateChange(status.table)
     former = None

@@ -161,7 +161,8 @@ class ReleasesTables(Protocol):
 
     def drop(self, target_table: str, identity: str) -> None:
         """Drop the copy of this identity, or what an interrupted call has left of it. A table of another identity
-        stays."""
+        stays. The caller has recorded the drop where an outage of the target does not reach it: a table that cannot be
+        read is taken for one that is dropped in part."""
 
     def withdraw_cut(self) -> None:
         """Remove the published cut of the replicator."""

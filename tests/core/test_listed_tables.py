@@ -13,7 +13,7 @@ from airflow_cdc_provider.core.decisions.listed_tables import (
     separate_new_tables,
     was_copied,
 )
-from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind, OperatorDecision, dropped_identity
+from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind, OperatorDecision
 from airflow_cdc_provider.core.spec.definition import Definition, Source, Staging, TableRule, Target
 from airflow_cdc_provider.core.spec.other_kinds import OtherKind
 from airflow_cdc_provider.core.spec.selection import Selection, left_out, select
@@ -136,14 +136,6 @@ def test_a_copy_is_only_dropped_if_the_source_confirms_it(
 ) -> None:
     problem = gone_problem(GoneTable("s.a", "a", "s.*", policy), is_dropped)
     assert bool(problem) is blocked
-
-
-def test_the_copy_that_was_dropped_last_counts() -> None:
-    drops = [
-        OperatorDecision(str(number), DecisionKind.DROP_COPY, "shop", table, "run", "", identity=identity)
-        for number, table, identity in ((2, "s.a", "second"), (1, "s.a", "first"), (3, "s.b", "other"))
-    ]
-    assert dropped_identity(drops, "s.a") == "second" and dropped_identity(drops, "s.c") is None
 
 
 OTHERS = {

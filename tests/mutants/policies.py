@@ -173,8 +173,8 @@ POLICIES = (
     Mutant(
         "a copy that is dropped in part is not dropped to its end",
         "airflow_cdc_provider/control/drop_gone_copies.py",
-        "        if (begun := begun_identity(replicator, gone.table)) is None:",
-        "        if (begun := None) is None:",
+        "        if marked is None:\n            raise\n        return marked\n",
+        "        raise\n",
         (f"{DROPS}::test_an_interrupted_drop_is_finished[amid]",),
     ),
     Mutant(
@@ -192,10 +192,10 @@ POLICIES = (
         (f"{DROPS}::test_a_table_that_is_back_after_an_interrupted_drop_is_copied_anew[after]",),
     ),
     Mutant(
-        "a fence that was only claimed counts as the beginning of a drop",
+        "a copy is dropped before its fence is committed",
         "airflow_cdc_provider/control/drop_gone_copies.py",
         "    _read_next_time(replicator, gone.table)\n",
-        "    _read_next_time(replicator, gone.table)\n    mark_begun(replicator, gone.table, current.identity)\n",
+        "    remove_copy(replicator, gone.table, gone.target, current.identity)\n",
         (f"{DROPS}::test_a_fence_that_was_only_claimed_drops_no_copy",),
     ),
     Mutant(
@@ -208,8 +208,8 @@ POLICIES = (
     Mutant(
         "a copy that is to be kept meanwhile is dropped when its table is back",
         "airflow_cdc_provider/control/begun_drops.py",
-        "on_dropped_table(facts.definition, task.rule) is OnDroppedTable.DROP",
-        "on_dropped_table(facts.definition, task.rule) is not None",
+        "on_dropped_table(facts.definition, table.task.rule) is not OnDroppedTable.DROP",
+        "on_dropped_table(facts.definition, table.task.rule) is None",
         (f"{DROPS}::test_a_copy_that_is_to_be_kept_meanwhile_is_kept",),
     ),
     Mutant(
@@ -239,6 +239,41 @@ POLICIES = (
         "check_source(facts, gone.table, control) or facts.stream.lost:",
         "check_source(facts, gone.table, control):",
         (f"{DROPS}::test_a_source_that_has_lost_the_stream_drops_no_copy",),
+    ),
+    Mutant(
+        "a copy that is being dropped is resumed, so that its drop is forgotten",
+        "airflow_cdc_provider/core/decisions/pause_resume.py",
+        "    if status.control and drops_copy(status.control.state):",
+        "    if not status.control and drops_copy(status.control.state):",
+        (f"{DROPS}::test_a_command_about_a_copy_that_is_being_dropped_is_refused[resume]",),
+    ),
+    Mutant(
+        "a copy takes changes again while a mark says that it is being dropped",
+        "airflow_cdc_provider/control/begun_drops.py",
+        "    end_mark(replicator, begun.table)\n",
+        "",
+        (f"{DROPS}::test_a_copy_that_is_taken_back_is_not_marked_any_more",),
+    ),
+    Mutant(
+        "the mark of a drop outlives the state that it belongs to",
+        "airflow_cdc_provider/control/begun_drops.py",
+        "        if control is not None and not drops_copy(control.state):",
+        "        if control is None:",
+        (f"{DROPS}::test_a_copy_that_others_have_restored_is_not_marked_any_more",),
+    ),
+    Mutant(
+        "a new copy is marked as one that is being dropped",
+        "airflow_cdc_provider/control/begun_drops.py",
+        "nothing_left = current is not None",
+        "nothing_left = current is not None and table.known",
+        (f"{DROPS}::test_a_new_copy_of_a_table_is_not_marked",),
+    ),
+    Mutant(
+        "a copy of which nothing is left is kept",
+        "airflow_cdc_provider/control/begun_drops.py",
+        "ends = nothing_left or (table",
+        "ends = not kept and nothing_left or (table",
+        (f"{DROPS}::test_a_copy_of_which_nothing_is_left_cannot_be_kept",),
     ),
     Mutant(
         "the copy of a renamed table is dropped",

@@ -8,6 +8,8 @@ import pytest
 
 from airflow_cdc_provider.control.dry_run import dry_run
 from airflow_cdc_provider.control.inventory import rebuild_index
+from airflow_cdc_provider.control.submit_commands import submit_command
+from airflow_cdc_provider.core.decisions.commands import CommandKind, CommandStatus
 from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind
 from airflow_cdc_provider.core.errors import Blocked, CdcError, TargetUnavailable
 from airflow_cdc_provider.core.serde import to_plain
@@ -15,7 +17,8 @@ from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable
 from airflow_cdc_provider.core.table.identity import TableIdentity
 from airflow_cdc_provider.core.table.state_rows import Lane, TableRow
-from airflow_cdc_provider.core.table.states import TableState
+from airflow_cdc_provider.core.table.states import State, TableState, drops_copy
+from airflow_cdc_provider.staging.local_store import LocalStore
 from airflow_cdc_provider.state.store import StateStore
 from tests.provider.command_line import replicated
 from tests.provider.run_harness import FileSource, LoggedFileTarget, RunHarness, schema
@@ -223,6 +226,82 @@ def test_a_copy_that_is_to_be_kept_meanwhile_is_kept(shop: RunHarness, monkeypat
     assert shop.control(B).state.name is TableState.REPLICATING
 
 
+@pytest.mark.parametrize("kind", [CommandKind.PAUSE, CommandKind.RESUME, CommandKind.REWIND])
+def test_a_command_about_a_copy_that_is_being_dropped_is_refused(
+    shop: RunHarness, monkeypatch: pytest.MonkeyPatch, kind: CommandKind
+) -> None:
+    killed_in_the_drop(shop, monkeypatch, "before")
+    list_tables(shop, A, B)
+    ended = submit_command(shop.replicator, kind, [B], {"to": "1"}, "", "ann")
+    assert ended.status is CommandStatus.FAILED and "public.b is being dropped" in ended.outcome
+    assert shop.open("r3").plan.copy == (B,)
+
+
+def drops_no_copy_in_an_outage(shop: RunHarness) -> None:
+    """The copy lives, and the target does not answer for a moment."""
+    lock(shop)
+    shop.source.change(A)  # no run takes it from the index
+    assert shop.open("outage").plan.copy == () and has_copy(shop)
+    shop.close("outage")
+    lake(shop).store.delete("public_b/locked")
+    assert shop.run("after").problems == () and shop.control(B).state.name is TableState.REPLICATING
+
+
+def test_a_copy_that_is_taken_back_is_not_marked_any_more(shop: RunHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+    killed_in_the_drop(shop, monkeypatch, "before")
+    drop, delete = shop.definition, LocalStore.delete
+    rules = (TableRule("public.*"), TableRule(B, dropped_tables=OnDroppedTable.KEEP))
+    shop.definition = replace(shop.definition, tables=rules)
+    list_tables(shop, A, B)
+
+    def kill(self: LocalStore, path: str) -> None:
+        if path.startswith("drops/"):
+            raise Killed
+        delete(self, path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(LocalStore, "delete", kill)
+        with pytest.raises(Killed):
+            shop.open("r3")
+    for lane in Lane:
+        shop.state.release("shop", lane, "r3")
+    assert drops_copy(shop.control(B).state), "a marked copy must not take changes"
+    assert shop.run("r4").problems == ()
+    shop.definition = drop
+    drops_no_copy_in_an_outage(shop)
+
+
+def test_a_copy_that_others_have_restored_is_not_marked_any_more(
+    shop: RunHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed_in_the_drop(shop, monkeypatch, "before")
+    list_tables(shop, A, B)
+    control = shop.control(B)
+    state = State(TableState.REPLICATING, control.state.since)
+    shop.commit("public_b", replace(control, fence=control.fence + 1, state=state))
+    assert shop.run("r3").problems == ()
+    drops_no_copy_in_an_outage(shop)
+
+
+def test_a_new_copy_of_a_table_is_not_marked(shop: RunHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+    killed_in_the_drop(shop, monkeypatch, "after")
+    rebuilt(shop)
+    list_tables(shop, A, B)
+    decision = shop.open("r3")
+    assert decision.plan.copy == (B,)
+    shop.spark(decision)
+    assert shop.close("r3").problems == ()
+    drops_no_copy_in_an_outage(shop)
+
+
+def test_a_copy_of_which_nothing_is_left_cannot_be_kept(shop: RunHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+    killed_in_the_drop(shop, monkeypatch, "after")
+    rules = (TableRule("public.*"), TableRule(B, dropped_tables=OnDroppedTable.KEEP))
+    shop.definition = replace(shop.definition, tables=rules)
+    list_tables(shop, A, B)
+    assert shop.open("r3").plan.copy == (B,)
+
+
 def test_the_rows_of_other_tables_are_not_dropped_with_those_of_one(
     shop: RunHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -237,6 +316,7 @@ def test_a_fence_that_was_only_claimed_drops_no_copy(shop: RunHarness, monkeypat
     with monkeypatch.context() as patched:
         patched.setattr(LoggedFileTarget, "commit", lambda *_: False)
         shop.run("r2")
+    assert has_copy(shop)
     list_tables(shop, A, B)
     shop.run("r3")
     lock(shop)

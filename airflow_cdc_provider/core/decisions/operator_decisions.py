@@ -76,12 +76,6 @@ def find_delete_approval(
     return next((one for one in approvals if one.command == state.command), None)
 
 
-def dropped_identity(decisions: Iterable[OperatorDecision], table: str) -> str | None:
-    """The identity of the copy of ``table`` that was dropped last; None if none was."""
-    drops = [one for one in decisions if one.kind is DecisionKind.DROP_COPY and one.table == table]
-    return max(drops, key=lambda one: one.id).identity if drops else None
-
-
 def decisions_by_record(decisions: Iterable[OperatorDecision], copy: str) -> dict[str, OperatorDecision]:
     """The newest decision for each bad record of a copy, by record id."""
     matching = (decision for decision in decisions if decision.record and decision.table == copy)

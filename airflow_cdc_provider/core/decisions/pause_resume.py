@@ -9,7 +9,7 @@ from airflow_cdc_provider.core.decisions.commands import Command, CommandKind
 from airflow_cdc_provider.core.errors import CommandRefused, Problem
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.source_names import in_shell
-from airflow_cdc_provider.core.table.states import State, TableState, require_move
+from airflow_cdc_provider.core.table.states import DROPPING, State, TableState, drops_copy, require_move
 
 CHANGING_ROWS = {
     TableState.RESYNCING: ("is being copied again", "after the copy"),
@@ -58,6 +58,8 @@ def unknown_tables(command: Command, tables: Sequence[TableStatus]) -> tuple[Sta
 
 def _plan_state_change(command: Command, status: TableStatus, at: str) -> StateChange:
     pauses = command.kind is CommandKind.PAUSE
+    if status.control and drops_copy(status.control.state):
+        return StateChange(status.table, refusal=being_dropped(command, status.table))
     if status.control is None and (status.exists or not (pauses or status.first_copy)):
         return StateChange(status.table, refusal=no_copy(command, status))
     target_state = TableState.REPLICATING if status.control else TableState.PENDING
@@ -105,6 +107,16 @@ def _changing_rows(command: Command, status: TableStatus) -> Problem:
         where=status.table,
         found=status.state.value,
         do=f"{command.kind} it {after}",
+    )
+
+
+def being_dropped(command: Command, table: str) -> Problem:
+    return Problem(
+        "CMD004",
+        f"{table} is being dropped",
+        where=table,
+        found=DROPPING,
+        do=f"to keep its copy, set `dropped_tables: keep` for it; {command.kind} it after the next run",
     )
 
 

@@ -39,6 +39,7 @@ STEPS = "steps"
 REPORTS = "reports"
 CONTROL = "control"
 BATCHES = "batches"
+DROPS = "drops"
 
 SCHEMA = "schema"
 """Kind of a hole: the columns of the table changed amid a transaction."""
@@ -98,7 +99,7 @@ def attempt_folder(number: int, attempt: str) -> str:
 
 
 def drop_mark_path(table: str) -> str:
-    return f"drops/{table_folder(table)}"
+    return f"{DROPS}/{table_folder(table)}"
 
 
 def schema_path(schema_id: str) -> str:
