@@ -15,8 +15,24 @@ from functools import partial
 
 from airflow_cdc_provider.connectors.copied.reading import source_tasks, view_of
 from airflow_cdc_provider.connectors.source_features import HasChannels, RestartsSnapshots
-from airflow_cdc_provider.core.decisions.steps import Outcome, Step, StepResult, TableResult, TableTask, WindowResult
-from airflow_cdc_provider.core.errors import CheckFailed, IdentityChanged, Problem, StagingInvalid
+from airflow_cdc_provider.core.decisions.steps import (
+    Outcome,
+    Step,
+    StepKind,
+    StepResult,
+    TableResult,
+    TableTask,
+    WindowResult,
+)
+from airflow_cdc_provider.core.errors import (
+    CdcError,
+    CheckFailed,
+    IdentityChanged,
+    Problem,
+    SourceUnavailable,
+    SourceUnreachable,
+    StagingInvalid,
+)
 from airflow_cdc_provider.core.log.change_log import RELOAD, RESTART, UNLOGGED, Manifest, TableSlice, position_text
 from airflow_cdc_provider.core.log.copy_progress import Progress
 from airflow_cdc_provider.core.log.positions import Position
@@ -165,7 +181,8 @@ def _splits(job: Job, limits: Limits) -> list[WindowSplit]:
 
 @dataclass(frozen=True)
 class _ReadSplits:
-    """``failed``: tables that could not be read, of a source that reads each table separately."""
+    """``failed``: tables that could not be read, of a source that reads each table separately. A comparison has none:
+    it needs its table."""
 
     landed: list[tuple[WindowSplit, LandedSplit]]
     failed: dict[str, Problem]
@@ -180,10 +197,17 @@ def _read_splits(job: Job, splits: Sequence[WindowSplit]) -> _ReadSplits:
     pairs = list(zip(splits, results, strict=True))
     errors = [(split, result.error) for split, result in pairs if result.error]
     for split, error in errors:
-        if len(errors) == len(splits) or not split.stream.table or not isinstance(error, CheckFailed):
+        refused = isinstance(error, CheckFailed) and len(errors) == len(splits)
+        if refused or job.step.kind is StepKind.VERIFY or not _is_of_table(split, error):
             raise error
     failed = {split.stream.table: error.problems[0] for split, error in errors}
     return _ReadSplits([(split, result.landed) for split, result in pairs if result.landed], failed)
+
+
+def _is_of_table(split: WindowSplit, error: CdcError) -> bool:
+    """Whether the error stops only the table that the split belongs to."""
+    of_source = isinstance(error, SourceUnreachable) or not isinstance(error, (CheckFailed, SourceUnavailable))
+    return bool(split.stream.table) and not of_source
 
 
 def _choose_reader(job: Job, splits: Sequence[WindowSplit]) -> RunSplits:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from airflow_cdc_provider.core.connections.error_classes import ErrorClass, Meaning
-from airflow_cdc_provider.core.errors import CdcError, CheckFailed, SourceUnavailable
+from airflow_cdc_provider.core.errors import CdcError, CheckFailed, SourceUnavailable, SourceUnreachable
 
 
 def login_rejected(where: str, found: str, connection_id: str) -> CheckFailed:
@@ -15,9 +15,9 @@ def correct_connection(connection_id: str) -> str:
     return f"correct login, password or database of the Airflow connection {connection_id or 'of the source'}"
 
 
-def unreachable(where: str, found: str) -> SourceUnavailable:
+def unreachable(where: str, found: str) -> SourceUnreachable:
     do = "check host, port and network"
-    return SourceUnavailable.of("CON010", "the server cannot be reached", where, found, do=do)
+    return SourceUnreachable.of("CON010", "the server cannot be reached", where, found, do=do)
 
 
 def server_failed(where: str, found: str, meaning: Meaning) -> CdcError:

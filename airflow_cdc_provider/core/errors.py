@@ -18,6 +18,7 @@
     │   └── StagingInvalid    a file of the change log is missing or damaged
     ├── Retryable             try again later
     │   ├── SourceUnavailable
+    │   │   └── SourceUnreachable     its connection or login fails: no table can be read
     │   ├── TargetUnavailable
     │   │   └── TransactionConflict   the transaction was rolled back for the sake of another one
     │   ├── StagingUnavailable
@@ -156,6 +157,10 @@ does."""
 
 
 class SourceUnavailable(Retryable):
+    pass
+
+
+class SourceUnreachable(SourceUnavailable):
     pass
 
 

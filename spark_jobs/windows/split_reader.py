@@ -6,6 +6,7 @@ import gc
 import resource
 import threading
 import time
+import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -21,10 +22,12 @@ from airflow_cdc_provider.connectors.source_features import RegistryAccess
 from airflow_cdc_provider.core.columns.functions import hash_key
 from airflow_cdc_provider.core.connections.connection_info import Secrets
 from airflow_cdc_provider.core.decisions.steps import Step, TableTask
-from airflow_cdc_provider.core.errors import CdcError
+from airflow_cdc_provider.core.errors import CdcError, SourceUnavailable
 from airflow_cdc_provider.core.log.change_log import attempt_folder, table_folder
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.staging.open_store import open_log
+from spark_jobs.runtime.console import log_trace
+from spark_jobs.runtime.failures import problem_of, scrub
 from spark_jobs.runtime.row_progress import progress_reporter
 from spark_jobs.windows.recent_event_ids import recent_event_ids
 from spark_jobs.windows.record_files import RecordFile
@@ -56,13 +59,20 @@ class SplitResult:
 
 
 def land_split(split: WindowSplit) -> SplitResult:
-    """Every try of the task writes its own files; only the returned ones are ever named in a manifest."""
+    """Every try of the task writes its own files; only the returned ones are ever named in a manifest. An unexpected
+    error of a split that belongs to one table is one of this table."""
     started = time.monotonic()
     try:
         with gc_disabled():
-            landed, error = _land(split), None
+            landed: LandedSplit | None = _land(split)
+            error: CdcError | None = None
     except CdcError as failure:
         landed, error = None, failure
+    except Exception as failure:
+        if not split.stream.table:
+            raise
+        log_trace(scrub(traceback.format_exc(), split.secrets))
+        landed, error = None, SourceUnavailable(problem_of(failure, split.secrets))
     peak_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     return SplitResult(landed, error, peak_bytes, time.monotonic() - started)
 

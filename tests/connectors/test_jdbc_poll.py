@@ -15,7 +15,7 @@ from airflow_cdc_provider.connectors.key_ranges import ranges
 from airflow_cdc_provider.connectors.sources.jdbc_poll.database import Database
 from airflow_cdc_provider.connectors.sources.jdbc_poll.options import JdbcPollOptions
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
-from airflow_cdc_provider.core.errors import CheckFailed, NotInstalled
+from airflow_cdc_provider.core.errors import CheckFailed, NotInstalled, SourceUnavailable, SourceUnreachable
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.spec.definition import Columns, Comparison, Condition, OnDelete
 from airflow_cdc_provider.core.table.schema import Kind
@@ -197,3 +197,22 @@ def test_types_of_the_database_become_logical_types(shop: Shop) -> None:
 def test_a_copy_is_split_by_whole_numbers_and_open_at_both_ends() -> None:
     assert ranges(1, 101, 4) == [(None, 26), (26, 51), (51, 76), (76, None)]
     assert ranges("a", "z", 4) == ranges(1, 2, 4) == ranges(None, None, 4) == [(None, None)]
+
+
+def test_a_table_that_is_gone_is_an_error_of_this_table_and_a_lost_connection_one_of_all(shop: Shop) -> None:
+    shop.sql("CREATE TABLE gone (id INTEGER PRIMARY KEY NOT NULL, updated_at TIMESTAMP NOT NULL)")
+    polling = shop.polling()
+    tables = ["main.gone", "main.orders"]
+    polling.position = polling.source.open_stream(tables)
+    task = polling.task("main.gone")
+    shop.sql("DROP TABLE gone")
+    status = polling.source.status(polling.position, tables)
+    assert status.has_changes and status.limit.keys() == {"main.gone"}, "its reader reports the problem"
+    (split,) = polling.source.splits(polling.position, status.limit)
+    for source in (polling.source, shop.polling().source):
+        with pytest.raises(SourceUnavailable) as failure:
+            list(source.read(split, [task], 1))
+        assert not isinstance(failure.value, SourceUnreachable)
+    polling = Polling("sqlite", replace(shop.info, schema=f"{shop.info.schema}/nothing"))
+    with pytest.raises(SourceUnreachable):
+        polling.source.status({"main.orders": split.lo["main.gone"]}, ["main.orders"])

@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 
 from airflow_cdc_provider.connectors.source import Boundary, HoleFound, SplitRead, StreamItem
+from airflow_cdc_provider.connectors.sources.salesforce.errors import DecodeError
 from airflow_cdc_provider.connectors.sources.salesforce.values import from_json
 from airflow_cdc_provider.connectors.sources.salesforce_poll import reading
 from airflow_cdc_provider.connectors.sources.salesforce_poll import rows as rows_module
 from airflow_cdc_provider.connectors.sources.salesforce_poll.source import SalesforcePollSource
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import CheckFailed
+from airflow_cdc_provider.core.errors import CheckFailed, SourceUnavailable
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.spec.definition import Comparison, Condition, Source, TableRule
@@ -242,6 +243,31 @@ def test_case_47_unlisted_deletes_are_found_by_an_audit_of_keys(org: SalesforceO
     items = copy.window()
     assert len(records(items)) >= 1 and not [item for item in items if isinstance(item, HoleFound)]
     assert copy.differences() == []
+
+
+def test_case_47_more_deletes_than_the_list_may_have_are_found_by_an_audit_of_keys(org: SalesforceOrg) -> None:
+    copy = crm(org, objects=["Invoice__c"])
+    fill(org, "Invoice__c", 1)
+    org.clock.advance(LATER_S)
+    org.faults.http.append(HttpFault("GET .*/deleted", 400, "EXCEEDED_ID_LIMIT", "no", times=9))
+    (hole,) = [item for item in copy.window() if isinstance(item, HoleFound)]
+    assert (hole.table, hole.kind) == ("Invoice__c", "audit")
+
+
+def test_a_bulk_value_of_another_type_is_an_error_of_its_object(
+    org: SalesforceOrg, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "BULK_FROM_ROWS", 1)
+    copy = crm(org, objects=["Invoice__c"])
+    fill(org, "Invoice__c", 3)
+    org.clock.advance(LATER_S)
+
+    def another_type(*given: Any) -> Any:
+        raise DecodeError("column Amount__c: no number")
+
+    monkeypatch.setattr(copy.source.org.bulk, "page", another_type)
+    with pytest.raises(SourceUnavailable, match="SRC056"):
+        copy.window()
 
 
 def test_an_audit_runs_when_it_is_due(org: SalesforceOrg) -> None:

@@ -9,6 +9,7 @@ WINDOWS = ("tests/connectors/test_polling.py",)
 TYPES = ("tests/connectors/test_jdbc_poll_types.py",)
 ZONES = ("tests/connectors/test_jdbc_poll_zones_and_keys.py",)
 TABLES = ("tests/connectors/test_jdbc_poll.py",)
+ERRORS = ("tests/core/test_errors_of_splits.py",)
 COMPARED = ("tests/core/test_windows_of_a_comparison.py",)
 OBJECTS = "tests/spark/pipelines/polling/test_salesforce_poll_pipeline.py"
 RELOADED = (f"{OBJECTS}::test_an_object_without_timestamps_is_copied_once_in_every_run",)
@@ -167,6 +168,55 @@ POLLING = (
         "return limit.audited > lo.audited",
         "return limit.audited != lo.audited",
         WINDOWS,
+    ),
+    Mutant(
+        "an error that a retry may help stops all tables",
+        "spark_jobs/extract.py",
+        "not isinstance(error, (CheckFailed, SourceUnavailable))",
+        "not isinstance(error, CheckFailed)",
+        ERRORS,
+    ),
+    Mutant(
+        "an error of the connection stops one table",
+        "spark_jobs/extract.py",
+        "isinstance(error, SourceUnreachable) or not",
+        "not",
+        ERRORS,
+    ),
+    Mutant(
+        "a comparison goes on without its table",
+        "spark_jobs/extract.py",
+        "if refused or job.step.kind is StepKind.VERIFY or",
+        "if refused or",
+        ERRORS,
+    ),
+    Mutant(
+        "an unexpected error of a table stops all tables",
+        "spark_jobs/windows/split_reader.py",
+        "        if not split.stream.table:",
+        "        if True:",
+        ERRORS,
+    ),
+    Mutant(
+        "a table whose poll fails stops the question for changes",
+        f"{FOLDER}/intervals.py",
+        "    except (CheckFailed, SourceUnavailable):",
+        "    except CheckFailed:",
+        TABLES,
+    ),
+    Mutant(
+        "a database that cannot be reached is an error of a table",
+        "airflow_cdc_provider/connectors/sources/jdbc_poll/database.py",
+        "lost = error.statement is None or error.connection_invalidated",
+        "lost = error.connection_invalidated",
+        TABLES,
+    ),
+    Mutant(
+        "a list of too many deletes is asked for again and again",
+        "airflow_cdc_provider/connectors/sources/salesforce_poll/reading.py",
+        "    except (Blocked, SourceUnavailable) as error:",
+        "    except Blocked as error:",
+        ("tests/connectors/test_salesforce_poll.py",),
     ),
     Mutant(
         "a comparison reads on behind a hole of its table",

@@ -21,7 +21,7 @@ from airflow_cdc_provider.connectors.sources.jdbc_poll.types import REFLECTED_NA
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.connections.error_classes import ErrorClass
 from airflow_cdc_provider.core.connections.tls import UNTRUSTED, untrusted
-from airflow_cdc_provider.core.errors import CdcError, CheckFailed, NotInstalled
+from airflow_cdc_provider.core.errors import CdcError, CheckFailed, NotInstalled, SourceUnavailable, SourceUnreachable
 
 CLOCKS: Mapping[str, str] = {
     "postgresql": "SELECT clock_timestamp()",
@@ -138,7 +138,9 @@ class Database:
         if meaning.kind is ErrorClass.PERMISSION:
             do = f"grant SELECT on the tables to {self.info.login}, or correct connection {self.info.connection_id}"
             return server_errors.missing_privilege(self.location, found, do)
-        return server_errors.server_failed(self.location, found, meaning)
+        failure = server_errors.server_failed(self.location, found, meaning)
+        lost = error.statement is None or error.connection_invalidated
+        return SourceUnreachable(*failure.problems) if lost and isinstance(failure, SourceUnavailable) else failure
 
 
 def _first_line(error: BaseException) -> str:

@@ -36,7 +36,7 @@ from airflow_cdc_provider.connectors.sources.polling.reading import first_query,
 from airflow_cdc_provider.connectors.sources.polling.source import PollingSource, require_visible_timestamp, task_of
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import CheckFailed, Problem
+from airflow_cdc_provider.core.errors import CheckFailed, Problem, SourceUnavailable
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.core.spec.definition import Condition, Source
@@ -216,4 +216,13 @@ class JdbcPollSource(PollingSource):
     def _describe(self, table: str) -> PolledTable:
         with self.database.session() as connection:
             self._described |= read_catalog(connection, self.options.schemas, table)
+        if table not in self._described:
+            raise SourceUnavailable.of(
+                "SRC042",
+                "the table does not exist, or is hidden from the user",
+                where=table,
+                found=f"schemas {', '.join(self.options.schemas) or 'by default'} of {self.database.location}",
+                do="run `airflow cdc check` for details",
+                data="nothing of the table was read",
+            )
         return self._described[table]

@@ -23,7 +23,7 @@ from airflow_cdc_provider.connectors.sources.polling.positions import (
     position_of,
     table_positions,
 )
-from airflow_cdc_provider.core.errors import CheckFailed
+from airflow_cdc_provider.core.errors import CheckFailed, SourceUnavailable, SourceUnreachable
 from airflow_cdc_provider.core.log.positions import Position
 
 ADVANCE_AFTER = timedelta(hours=1)
@@ -107,10 +107,12 @@ def poll_status(
 
 
 def _has_changes(table: str, lo: PollPosition, limit: PollPosition, has_changes: HasChanges) -> bool:
-    """A table whose poll is refused is read, because the reader reports the problem for this table alone."""
+    """A table whose poll fails is read, because the reader reports the problem for this table alone."""
     try:
         return limit.upto > lo.upto and has_changes(table, lo, limit)
-    except CheckFailed:
+    except SourceUnreachable:
+        raise
+    except (CheckFailed, SourceUnavailable):
         return True
 
 

@@ -14,6 +14,7 @@ from airflow_cdc_provider.core.errors import (
     PositionLost,
     Problem,
     SourceUnavailable,
+    SourceUnreachable,
 )
 
 MAX_MESSAGE_LENGTH = 300
@@ -40,15 +41,15 @@ TOO_LARGE = Failure(
     CheckFailed, "SRC042", "the object is too large for the query", "leave columns out: columns.exclude"
 )
 REST: dict[str, Failure] = {
-    "REQUEST_LIMIT_EXCEEDED": Failure(SourceUnavailable, "SRC040", "the org's daily API requests are used up", DEFER),
-    "LIMIT_EXCEEDED": Failure(SourceUnavailable, "SRC040", "a limit of the org is used up", DEFER),
+    "REQUEST_LIMIT_EXCEEDED": Failure(SourceUnreachable, "SRC040", "the org's daily API requests are used up", DEFER),
+    "LIMIT_EXCEEDED": Failure(SourceUnreachable, "SRC040", "a limit of the org is used up", DEFER),
     "TXN_SECURITY_METERING_ERROR": Failure(
         CheckFailed,
         "SRC010",
         "a transaction security policy refuses the request",
         "exempt the integration user from the policy",
     ),
-    "INVALID_SESSION_ID": Failure(SourceUnavailable, "CON009", "the session is refused", "check the app's policies"),
+    "INVALID_SESSION_ID": Failure(SourceUnreachable, "CON009", "the session is refused", "check the app's policies"),
     "API_DISABLED_FOR_ORG": Failure(CheckFailed, "SRC010", "the API is switched off", "enable the API for the user"),
     "API_CURRENTLY_DISABLED": Failure(CheckFailed, "SRC010", "the API is switched off", "enable the API for the user"),
     "INSUFFICIENT_ACCESS": Failure(
@@ -162,7 +163,7 @@ TRANSIENT = frozenset({"UNAVAILABLE", "CANCELLED", "DEADLINE_EXCEEDED", "INTERNA
 
 def _mapping_of_status(status: int, code: str) -> Failure:
     if status == 429 or status >= 500 or status == 406:
-        return Failure(SourceUnavailable, "CON013", "the server failed", "try again")
+        return Failure(SourceUnreachable, "CON013", "the server failed", "try again")
     if status < 400:
         return Failure(CheckFailed, "CON011", "the org redirects to another address", "correct `instance_url`")
     if status == 401:

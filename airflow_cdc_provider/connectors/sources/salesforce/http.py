@@ -16,7 +16,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception_type, retry_if
 
 from airflow_cdc_provider.connectors.sources.salesforce.failures import rest_failure
 from airflow_cdc_provider.connectors.sources.salesforce.oauth import TIMEOUT_S, AccessToken, Login
-from airflow_cdc_provider.core.errors import SourceUnavailable
+from airflow_cdc_provider.core.errors import SourceUnreachable
 
 if TYPE_CHECKING:
     from requests import Response, Session
@@ -50,12 +50,12 @@ class Http:
 
     def json(self, method: str, path: str, **request: Any) -> Any:
         """The body of a response, with real numbers as Decimal; None if it is empty. Raises what ``send`` raises, and
-        SourceUnavailable (CON013) if the body is no JSON, such as that of a proxy or a maintenance page."""
+        SourceUnreachable (CON013) if the body is no JSON, such as that of a proxy or a maintenance page."""
         response = self.send(method, path, **request)
         try:
             return json.loads(response.content, parse_float=Decimal) if response.content else None
         except ValueError as error:
-            raise SourceUnavailable.of(
+            raise SourceUnreachable.of(
                 "CON013",
                 "the response does not come from the org",
                 self._where(method, path),
@@ -103,9 +103,9 @@ class Http:
         assert self._token is not None
         return f"{method} {self._token.instance_url}{path.partition('?')[0]}"
 
-    def _unreachable(self, error: Exception) -> SourceUnavailable:
+    def _unreachable(self, error: Exception) -> SourceUnreachable:
         where = self._token.instance_url if self._token else self.login.access.login_url
-        return SourceUnavailable.of(
+        return SourceUnreachable.of(
             "CON010", "the org cannot be reached", where, type(error).__name__, do="check the network"
         )
 

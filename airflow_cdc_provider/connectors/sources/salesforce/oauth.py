@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from airflow_cdc_provider.connectors.sources.salesforce.access import Access, Flow
 from airflow_cdc_provider.connectors.sources.salesforce.ids import full_id, is_id
 from airflow_cdc_provider.connectors.sources.salesforce.refresh_tokens import stored_token
-from airflow_cdc_provider.core.errors import CheckFailed, IdentityChanged, Problem, SourceUnavailable
+from airflow_cdc_provider.core.errors import CheckFailed, IdentityChanged, Problem, SourceUnreachable
 
 if TYPE_CHECKING:
     from requests import Response, Session
@@ -39,7 +39,7 @@ class Login:
 
     def token(self) -> AccessToken:
         """Raises CheckFailed if the login is rejected (CON009) or a new refresh token cannot be stored (CON014),
-        SourceUnavailable if the server fails, and IdentityChanged (SRC032) if the token is for another org than the
+        SourceUnreachable if the server fails, and IdentityChanged (SRC032) if the token is for another org than the
         connection's ``organization_id``."""
         if self.access.flow is not Flow.REFRESH_TOKEN:
             return self._parse_token(self._request_token())
@@ -62,7 +62,7 @@ class Login:
                 allow_redirects=False,
             )
         except RequestException as error:
-            raise SourceUnavailable(
+            raise SourceUnreachable(
                 self._problem("CON010", "the login server cannot be reached", type(error).__name__, "check the network")
             ) from error
         return self._parse_response(response)
@@ -115,7 +115,7 @@ class Login:
         code, text = error.get("error", ""), error.get("error_description", "")
         found = f"HTTP {response.status_code} {code}: {text}".rstrip(": ")
         if response.status_code >= 500 or response.status_code == 429 or error.get("error") in TEMPORARY:
-            raise SourceUnavailable(self._problem("CON013", "the login server failed", found, "try again"))
+            raise SourceUnreachable(self._problem("CON013", "the login server failed", found, "try again"))
         raise CheckFailed(
             self._problem(
                 "CON009",

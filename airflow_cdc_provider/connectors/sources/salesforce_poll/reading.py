@@ -20,7 +20,7 @@ BULK_FROM_ROWS = 50_000
 MAX_BULK_ROWS = 1_000_000
 """A bulk result is not ordered, so a window can end only after all of it."""
 MIN_INTERVAL = timedelta(seconds=1)
-PURGED = "SRC045"
+UNLISTED = "SRC045"
 MINUTE = timedelta(minutes=1)
 
 
@@ -44,14 +44,15 @@ def read_interval(entity: PolledObject, query: Query, deletes_from: datetime) ->
 
 
 def deleted_ids(entity: PolledObject, since: datetime, upto: datetime) -> tuple[str, ...]:
-    """Includes records that were purged from the recycle bin. Salesforce rounds the interval to minutes."""
+    """Includes records that were purged from the recycle bin. Salesforce rounds the interval to minutes. Raises
+    DeletesExpired where the list does not go back so far, or would be too long: it would be so each time."""
     if not entity.described.replicable:
         return ()
     end = upto.replace(second=0, microsecond=0) + MINUTE
     try:
         return entity.org.rest.deleted(entity.table, min(since, end - 2 * MINUTE), end)
-    except Blocked as error:
-        if error.problems[0].code != PURGED:
+    except (Blocked, SourceUnavailable) as error:
+        if error.problems[0].code != UNLISTED:
             raise
         raise DeletesExpired from error
 
@@ -86,7 +87,7 @@ def _read_bulk(entity: PolledObject, query: Query) -> Iterator[Page]:
     with entity.org.bulk.query(schema, soql.where(entity.timestamp_column, query), deleted=True) as job:
         count = 0
         for path in job.pages:
-            rows = bulk_rows(entity, entity.org.bulk.page(path, schema))
+            rows = bulk_rows(entity, path)
             count += len(rows)
             yield Page(rows, None)
         if count != job.rows:

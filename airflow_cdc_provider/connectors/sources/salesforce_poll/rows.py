@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from json.encoder import encode_basestring
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from airflow_cdc_provider.connectors.sources.polling.canonical import canonical_value
 from airflow_cdc_provider.connectors.sources.polling.pages import Query, Row
@@ -17,9 +17,6 @@ from airflow_cdc_provider.connectors.sources.salesforce.types import ID, IS_DELE
 from airflow_cdc_provider.connectors.sources.salesforce_poll import soql
 from airflow_cdc_provider.connectors.sources.salesforce_poll.objects import PolledObject
 from airflow_cdc_provider.core.errors import Problem, SourceUnavailable
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 def key_of(record_id: str) -> str:
@@ -38,7 +35,12 @@ def rest_rows(entity: PolledObject, query: Query) -> list[Row]:
         raise SourceUnavailable(_unreadable(entity.table, str(error))) from error
 
 
-def bulk_rows(entity: PolledObject, rows: pa.Table) -> list[Row]:
+def bulk_rows(entity: PolledObject, path: str) -> list[Row]:
+    """Those of a result page. Raises SourceUnavailable (SRC056) if a value does not have its column's type."""
+    try:
+        rows = entity.org.bulk.page(path, entity.query_schema)
+    except DecodeError as error:
+        raise SourceUnavailable(_unreadable(entity.table, str(error))) from error
     return [_bulk_row(entity, values) for values in rows.to_pylist()]
 
 
