@@ -113,7 +113,7 @@ class Polled:
         return poll_status(self.position, ["s.t"], self.planner, asks)
 
     def pages(self, lo: PollPosition, limit: PollPosition) -> Iterator[Page]:
-        yield from read_pages(self.ask, first_query(lo, limit, self.options), include_null_timestamps=True)
+        yield from read_pages(self.ask, first_query(lo, limit, self.options, SCHEMA.key), include_null_timestamps=True)
 
     def window(self, limit: Position, boundaries: int) -> list[StreamItem]:
         """One window that ends after at most so many boundaries. Its records wait for ``apply``."""

@@ -22,6 +22,7 @@ from airflow_cdc_provider.connectors.sources.polling.positions import (
     table_positions,
     to_text,
 )
+from airflow_cdc_provider.connectors.sources.polling.reading import first_query
 from airflow_cdc_provider.core.errors import CheckFailed, PositionLost
 from tests.connectors.polled import START, Polled, Write, holes, records
 from tests.model import seeds
@@ -241,6 +242,25 @@ def test_a_limit_that_was_planned_before_an_audit_is_no_audit() -> None:
     table.position = {"s.t": to_text(replace(start, audited=table.now))}
     taken = table.window(limit, 9)
     assert [record.key for record in records(taken)] == ['["a"]'] and not holes(taken)
+
+
+@pytest.mark.parametrize(
+    ("key", "schema", "continues"),
+    [(("a", "b"), "1", True), (("b", "a"), "1", False), (("a",), "1", False), (("a", "b"), "2", False)],
+)
+def test_an_interval_continues_after_a_key_of_the_same_columns_only(
+    key: tuple[str, ...], schema: str, continues: bool
+) -> None:
+    last = START + timedelta(seconds=70)
+    ended = PollPosition(1, START + timedelta(seconds=500), START, PageEnd(last, '["x",1]'), "1", ("a", "b"))
+    limit = PollPosition(2, ended.upto, START, schema=schema)
+    query = first_query(ended, limit, OPTIONS, key)
+    assert query.upto == ended.upto and query.after == (ended.after if continues else None)
+    assert continues or query.since == last
+    old = replace(ended, key=())
+    assert (first_query(old, limit, OPTIONS, key).after is not None) == (len(key) == 2 and schema == "1")
+    assert parse_position(to_text(ended)) == ended and parse_position(to_text(old)) == old
+    assert first_query(replace(ended, after=PageEnd(last, "")), limit, OPTIONS, key).after == PageEnd(last, "")
 
 
 def test_pages_that_do_not_advance_are_refused() -> None:

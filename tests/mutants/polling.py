@@ -219,6 +219,20 @@ POLLING = (
         ("tests/connectors/test_salesforce_poll.py",),
     ),
     Mutant(
+        "an interval continues after a key of other columns",
+        f"{FOLDER}/positions.py",
+        "return same_key and self.schema == schema",
+        "return True",
+        WINDOWS,
+    ),
+    Mutant(
+        "rows without a timestamp are read by a key of other columns",
+        f"{FOLDER}/reading.py",
+        "    if lo.after.timestamp is None:",
+        "    if False:",
+        TABLES,
+    ),
+    Mutant(
         "a comparison reads on behind a hole of its table",
         "spark_jobs/verify.py",
         "or (task.control and hole_for(manifest, task.control)):",

@@ -119,7 +119,7 @@ class JdbcPollSource(PollingSource):
 
             def has_changes(table: str, lo: PollPosition, limit: PollPosition) -> bool:
                 queries = self._queries(table)
-                query = first_query(lo, limit, self.options)
+                query = first_query(lo, limit, self.options, queries.schema.key)
                 if unnamed_zone(connection, queries, self.options):
                     return True  # the bounds of its queries have no meaning: the table is refused
                 with self.database.errors():
@@ -144,7 +144,7 @@ class JdbcPollSource(PollingSource):
     ) -> UnloggedChanges:
         """If the queries are refused, ``changes`` is returned unchanged: reading the table reports the problem."""
         lo, queries = table_positions(position, [table])[table], self._queries(table)
-        query = first_query(lo, lo, self.options)
+        query = first_query(lo, lo, self.options, queries.schema.key)
         with self.database.session() as connection:
 
             def has_row(condition: Expression) -> bool:
@@ -190,7 +190,9 @@ class JdbcPollSource(PollingSource):
             def run(query: Query) -> list[Row]:
                 return [converter.page_row(tuple(row)) for row in connection.execute(queries.page(query))]
 
-            yield from read_pages(run, first_query(lo, limit, self.options), self._timestamp_nullable(queries))
+            yield from read_pages(
+                run, first_query(lo, limit, self.options, queries.schema.key), self._timestamp_nullable(queries)
+            )
 
     def _planner(self) -> IntervalPlanner:
         with self.database.session() as connection:

@@ -35,13 +35,21 @@ class PageEnd:
 class PollPosition:
     """The position after the round ``round``. Rows up to ``upto`` were read; if ``after`` is set, only those up to
     ``after``. ``audited``: time of the last key audit. ``schema``: id of the table's schema when the round was planned,
-    empty if it is unknown."""
+    empty if it is unknown. ``key``: the key columns of ``after``, empty if they are unknown."""
 
     round: int
     upto: datetime
     audited: datetime
     after: PageEnd | None = None
     schema: str = ""
+    key: tuple[str, ...] = ()
+
+    def continues_at(self, key: Sequence[str], schema: str) -> bool:
+        """Whether ``after`` is a place among the rows of a table with this key, under the schema with this id."""
+        if self.after is None or not self.after.key:
+            return True
+        same_key = self.key == tuple(key) if self.key else len(json.loads(self.after.key)) == len(key)
+        return same_key and self.schema == schema
 
 
 def to_text(position: PollPosition) -> str:
@@ -54,6 +62,8 @@ def to_text(position: PollPosition) -> str:
         fields["after"] = [after.timestamp and format_timestamp(after.timestamp), after.key]
     if position.schema:
         fields["schema"] = position.schema
+    if position.key:
+        fields["key"] = position.key
     return json.dumps(fields, ensure_ascii=False)
 
 
@@ -64,7 +74,7 @@ def parse_position(text: str) -> PollPosition:
         timestamp, key = fields["after"]
         after = PageEnd(timestamp and datetime.fromisoformat(timestamp), key)
     upto, audited = datetime.fromisoformat(fields["upto"]), datetime.fromisoformat(fields["audited"])
-    return PollPosition(fields["round"], upto, audited, after, fields.get("schema", ""))
+    return PollPosition(fields["round"], upto, audited, after, fields.get("schema", ""), tuple(fields.get("key", ())))
 
 
 def table_positions(position: Position, tables: Sequence[str]) -> dict[str, PollPosition]:

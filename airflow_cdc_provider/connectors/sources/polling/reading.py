@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from airflow_cdc_provider.connectors.changed_columns import schema_record
@@ -11,6 +11,7 @@ from airflow_cdc_provider.connectors.sources.polling.intervals import is_audit, 
 from airflow_cdc_provider.connectors.sources.polling.options import PollingOptions
 from airflow_cdc_provider.connectors.sources.polling.pages import DeletesExpired, Page, Query, Row
 from airflow_cdc_provider.connectors.sources.polling.positions import (
+    PageEnd,
     PollPosition,
     format_timestamp,
     order_key,
@@ -28,9 +29,16 @@ DELETES_EXPIRED = "the source no longer lists the deleted rows; a key audit find
 AUDIT_DUE = "a key audit is due, which finds deleted rows"
 
 
-def first_query(lo: PollPosition, limit: PollPosition, options: PollingOptions) -> Query:
-    """An interval that continues does not read the overlap again."""
-    return Query(lo.upto - options.timestamp_latency, limit.upto, options.page_rows, lo.after)
+def first_query(lo: PollPosition, limit: PollPosition, options: PollingOptions, key: Sequence[str]) -> Query:
+    """An interval that continues does not read the overlap again. If the ``key`` of the table or its schema has changed
+    since, the last key is no place among the rows now: all rows with the last timestamp are read again, or all rows
+    without one."""
+    query = Query(lo.upto - options.timestamp_latency, limit.upto, options.page_rows, lo.after)
+    if lo.after is None or lo.continues_at(key, limit.schema):
+        return query
+    if lo.after.timestamp is None:
+        return replace(query, after=PageEnd(limit.upto, ""))
+    return replace(query, since=lo.after.timestamp, after=None)
 
 
 def read_items(
@@ -59,7 +67,7 @@ def read_items(
                 yield _record(row, table, schema, order_key(epoch, limit.round, rank))
                 rank += 1
             if page.after and not has_hashed_key:
-                yield Boundary(position_of({table: replace(limit, after=page.after)}))
+                yield Boundary(position_of({table: replace(limit, after=page.after, key=schema.key)}))
     except DeletesExpired:
         position = PollPosition(limit.round, lo.upto, round_time(limit.round), schema=limit.schema)
         yield from _audit_items(table, epoch, position, rank, DELETES_EXPIRED)

@@ -132,12 +132,14 @@ class SalesforcePollSource(PollingSource):
             yield Copy(anchor.floor, anchor.position, schema, read, rows, unlogged=unlogged)
 
     def _read(self, entity: PolledObject, lo: PollPosition, limit: PollPosition) -> Iterator[Page]:
-        return read_interval(entity, first_query(lo, limit, self.options), deletes_since(lo, self.options))
+        return read_interval(
+            entity, first_query(lo, limit, self.options, entity.schema.key), deletes_since(lo, self.options)
+        )
 
     def _has_changes(self, table: str, lo: PollPosition, limit: PollPosition) -> bool:
         """Before the position of an idle table is advanced, deletes that no query shows are checked, too."""
         entity = self._object(table)
-        if has_rows(entity, first_query(lo, limit, self.options)):
+        if has_rows(entity, first_query(lo, limit, self.options, entity.schema.key)):
             return True
         if limit.upto - lo.upto < ADVANCE_AFTER:
             return False
