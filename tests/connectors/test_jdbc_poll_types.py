@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
 import sqlite3
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
@@ -22,10 +24,11 @@ from airflow_cdc_provider.connectors.sources.jdbc_poll.select import TableQuerie
 from airflow_cdc_provider.connectors.sources.jdbc_poll.types import REFUSED, TYPES, source_type
 from airflow_cdc_provider.connectors.sources.jdbc_poll.values import column_value
 from airflow_cdc_provider.connectors.sources.polling.pages import Query, read_pages
+from airflow_cdc_provider.connectors.sources.polling.positions import PageEnd
 from airflow_cdc_provider.connectors.unrepresentable import Unrepresentable
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.errors import CheckFailed
-from airflow_cdc_provider.core.spec.definition import Columns
+from airflow_cdc_provider.core.spec.definition import Columns, Comparison, Condition
 from airflow_cdc_provider.core.table.schema import Column, TableSchema, parse_type
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from tests.connectors.conftest import Database
@@ -134,6 +137,25 @@ def test_an_offset_of_sql_server_is_kept() -> None:
     assert RowConverter(asked).page_row((1, noon, 1, noon, 1)).image == '{"id":1,"at":"2026-02-01T10:00:00Z"}'
     moment = datetime(2026, 2, 1, 10, tzinfo=UTC)
     assert asked.timestamp_parameter(moment) == moment
+
+
+def test_sql_server_compares_parameters_in_the_types_of_their_columns() -> None:
+    """A ``datetime`` of 3.33 ms is read as 3 ms, which is another ``datetime2``: a tie would not be found."""
+    asked = queries("mssql", id=mssql.REAL(), day=mssql.SMALLDATETIME(), no=mssql.INTEGER(), at=mssql.DATETIME())
+    asked = replace(asked, schema=replace(asked.schema, key=("id", "day", "no")))
+    last = datetime(2026, 2, 1, 10, 0, 0, 3000, tzinfo=UTC)
+    query = Query(last, last, 10, PageEnd(last, '[0.1,"2026-02-01T10:00:00",7]'))
+    text = str(asked.page(query).compile(dialect=mssql.dialect()))
+    compared = re.findall(r"(\w+) (?:=|<|>|<=|>=) (CAST\(\S+ AS \w+\))?", text.partition("WHERE")[2])
+    assert {name for name, cast in compared if cast} == {"at", "id", "day"}
+    assert {name for name, cast in compared if not cast} == {"no"}
+    for statement in (asked.any_row(query, True), asked.any_row_before(query, [])):
+        assert re.search(r"at <=? CAST\(\S+ AS DATETIME\)", str(statement.compile(dialect=mssql.dialect())))
+    other = queries("mysql", id=mysql.INTEGER(), at=mysql.DATETIME())
+    text = str(other.page(replace(query, after=PageEnd(last, "[7]"))).compile(dialect=mysql.dialect()))
+    assert "CAST" not in text.partition("WHERE")[2]
+    chosen = replace(asked, where=(Condition("at", Comparison.LESS, "2026-02-01T10:00:00.001"),))
+    assert "CAST" not in str(chosen.rows().compile(dialect=mssql.dialect())), "it is no value of the column"
 
 
 def test_oracle_converts_a_zoned_timestamp_because_its_driver_drops_the_zone() -> None:

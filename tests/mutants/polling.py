@@ -233,6 +233,13 @@ POLLING = (
         TABLES,
     ),
     Mutant(
+        "SQL Server compares rounded columns with exact parameters",
+        "airflow_cdc_provider/connectors/sources/jdbc_poll/select.py",
+        "if self.system == SQL_SERVER and rounded else value",
+        "if False else value",
+        TYPES,
+    ),
+    Mutant(
         "a comparison reads on behind a hole of its table",
         "spark_jobs/verify.py",
         "or (task.control and hole_for(manifest, task.control)):",

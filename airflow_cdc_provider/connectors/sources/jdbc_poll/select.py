@@ -31,6 +31,7 @@ TEXTUAL = frozenset({Kind.TEXT, Kind.JSON})
 TIMES = frozenset({Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ})
 INTEGERS = frozenset({Kind.INT16, Kind.INT32, Kind.INT64})
 POSTGRESQL = "postgresql"
+SQL_SERVER = "mssql"
 MYSQL = frozenset({"mysql", "mariadb"})
 EXACT_TEXT = MYSQL | {POSTGRESQL}
 """Systems whose texts of values are known. Their dates and timestamps may be unrepresentable."""
@@ -74,9 +75,9 @@ class TableQueries:
         """Any row before the interval that meets the conditions. Rows without timestamp are in every interval."""
         timestamp, last = self.table.c[self.timestamp_column], query.after
         if last is None:
-            before = [timestamp < self.timestamp_parameter(query.since)]
+            before = [timestamp < self._timestamp(query.since)]
         elif last.timestamp:
-            before = [timestamp <= self.timestamp_parameter(last.timestamp)]
+            before = [timestamp <= self._timestamp(last.timestamp)]
         else:
             before = [timestamp.is_not(None)]
         return sa.select(sa.literal(1)).select_from(self.table).where(*before, *conditions).limit(1)
@@ -152,10 +153,10 @@ class TableQueries:
 
     def _interval(self, query: Query) -> list[Expression]:
         timestamp = self.table.c[self.timestamp_column]
-        upto: Expression = timestamp <= self.timestamp_parameter(query.upto)
+        upto: Expression = timestamp <= self._timestamp(query.upto)
         if query.after is None or query.after.timestamp is None:
-            return [timestamp >= self.timestamp_parameter(query.since), upto]
-        last = self.timestamp_parameter(query.after.timestamp)
+            return [timestamp >= self._timestamp(query.since), upto]
+        last = self._timestamp(query.after.timestamp)
         if not query.after.key:
             return [timestamp > last, upto]
         after = sa.or_(timestamp > last, sa.and_(timestamp == last, self._after(query.after.key)))
@@ -182,7 +183,16 @@ class TableQueries:
             return sa.cast(sa.literal(str(value), sa.Text), self._type(name))
         if read.select is Select.NUMBER:
             return Decimal(value)
-        return value if as_text else parameter(kind, value, read.binds_zone)
+        return value if as_text else self._bound(name, parameter(kind, value, read.binds_zone))
+
+    def _timestamp(self, timestamp: datetime) -> Any:
+        return self._bound(self.timestamp_column, self.timestamp_parameter(timestamp))
+
+    def _bound(self, name: str, value: Any) -> Any:
+        """SQL Server compares in the more precise type of both, in which a rounded value of the column differs from the
+        value that the driver has read."""
+        rounded = self.described.schema.column(name).type.kind in TIMES | FLOATS
+        return sa.cast(value, self._type(name)) if self.system == SQL_SERVER and rounded else value
 
     def _type(self, name: str) -> Type:
         return self.described.types[name]
