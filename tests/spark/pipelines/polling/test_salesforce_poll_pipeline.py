@@ -9,14 +9,19 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from airflow_cdc_provider.connectors.sources.polling.pages import Query, Row
 from airflow_cdc_provider.connectors.sources.salesforce.values import from_json
+from airflow_cdc_provider.connectors.sources.salesforce_poll import reading
+from airflow_cdc_provider.connectors.sources.salesforce_poll.objects import PolledObject
 from airflow_cdc_provider.connectors.sources.salesforce_poll.source import SalesforcePollSource
 from airflow_cdc_provider.control.reconcile import RESYNC
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.commands import CommandKind
 from airflow_cdc_provider.core.decisions.steps import StepResult, WindowResult
+from airflow_cdc_provider.core.errors import SourceUnavailable
 from airflow_cdc_provider.core.log.change_log import Manifest
 from airflow_cdc_provider.core.spec.definition import TableRule
+from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.sandbox.salesforce import SalesforceOrg
 from airflow_cdc_provider.sandbox.salesforce.users import Access
 from spark_jobs import extract, verify
@@ -117,6 +122,35 @@ def test_an_object_without_timestamps_is_copied_once_in_every_run(
         run = crm.run_successfully()
         assert crm.differences() == []
         assert len(windows) == 1 and crm.results(run, RESYNC).keys() == {"UserPreference"}
+
+
+def test_an_object_that_cannot_be_read_now_fails_alone_and_loses_nothing(
+    crm: PolledSalesforce, org: SalesforceOrg, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rest_rows, writer = reading.rest_rows, Writer(org, f"{SEED} later")
+
+    def without_invoices(entity: PolledObject, query: Query) -> list[Row]:
+        if entity.table == "Invoice__c":
+            raise SourceUnavailable.of("SRC057", "records disappeared while they were read")
+        return rest_rows(entity, query)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(reading, "rest_rows", without_invoices)
+        (account, *_), (invoice, *_) = (sorted(org.ledger.state(table)) for table in TABLES)
+        for changed in ({"Account": account, "Invoice__c": invoice}, {"Invoice__c": invoice}):
+            with org.transaction() as tx:
+                for table, one in changed.items():
+                    tx.update(table, one, {"Phone": "77"} if table == "Account" else {"Amount__c": 77})
+            org.clock.advance(3600)
+            run = crm.run()
+            states = {table: row.state for table, row in crm.replicator().state.tables("polled").items()}
+            assert states == {"Account": TableState.REPLICATING, "Invoice__c": TableState.FAILING}, run.problems
+            assert [problem.split(" ")[0] for problem in run.problems] == ["RUN002"], run.problems
+    assert crm.rows("Account")[account]["Phone"] == "77"
+    writer.transact(3)
+    org.clock.advance(LATER_S)
+    crm.run_successfully()
+    assert crm.differences() == []
 
 
 def test_a_comparison_that_meets_a_purged_list_of_deletes_leaves_every_row_to_the_stream(
