@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from airflow_cdc_provider.core.decisions.schema_decisions import SchemaStop
 from airflow_cdc_provider.core.spec.schema_policy import SchemaPolicy
+from airflow_cdc_provider.core.table.equal_names import without_case
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.schema_changes import ChangeKind, SchemaChange, compare
 
@@ -27,8 +28,8 @@ class WindowSchemas:
 @dataclass(frozen=True)
 class Walk:
     """``window`` is the last one of the batch; ``schema`` is the table's schema at its end, ``added`` the columns that
-    the target lacks. ``stop``: the schema change that ended the batch. A column name that is used again ends it without
-    a ``stop``: the next batch starts with it, and the values of the two columns never mix."""
+    the target lacks. ``stop``: the schema change that ended the batch. A column name that is used again, in any
+    case, ends it without a ``stop``: the next batch starts with it, and the values of the two columns never mix."""
 
     window: int
     schema: TableSchema
@@ -61,14 +62,15 @@ def walk_schemas(
             if changes is None:
                 return replace(accepted, stop=stop)
             added, gone = _added(changes), _dropped(changes)
-            names = {column.name for column in added}
-            unknown, returning = names & set(window.unknown), names & ((dropped_by_now | gone) - dropped)
+            names, gone_by_now = {column.name for column in added}, dropped_by_now | set(map(without_case, gone))
+            unknown = names & set(window.unknown)
+            returning = {name for name in names if without_case(name) in gone_by_now - dropped}
             if unknown or returning:
                 stop = replace(stop, unknown=tuple(sorted(unknown)), returning=tuple(sorted(returning)))
                 return replace(accepted, stop=stop)
-            if names & dropped:
+            if not dropped.isdisjoint(map(without_case, names)):
                 return accepted
-            dropped_by_now |= gone
+            dropped_by_now = gone_by_now
             kept = tuple(column for column in pending.added if column.name not in gone)
             pending = Walk(pending.window, schema, (*kept, *added))
         accepted, dropped = Walk(window.window, pending.schema, pending.added), dropped_by_now

@@ -110,6 +110,15 @@ def test_a_column_name_that_is_used_again_starts_a_new_batch() -> None:
     assert at_once.window == 0 and at_once.stop and at_once.stop.returning == ("a",)
 
 
+def test_a_column_name_that_differs_from_a_former_one_in_case_alone_starts_a_new_batch() -> None:
+    """To most targets it is that column."""
+    upper = Column("A", INT)
+    windows = WindowSchemas(1, (schema(),)), WindowSchemas(2, (schema(upper),))
+    assert walk(schema(A), 0, *windows) == Walk(1, schema())
+    at_once = walk(schema(A), 0, WindowSchemas(1, (schema(), schema(upper))))
+    assert at_once.window == 0 and at_once.stop and at_once.stop.returning == ("A",)
+
+
 def test_a_column_added_and_dropped_again_leaves_nothing_to_add() -> None:
     walked = walk(schema(), 0, WindowSchemas(1, (schema(A),)), WindowSchemas(2, (schema(),)))
     assert walked == Walk(2, schema())

@@ -31,6 +31,13 @@ POLICIES = (
         (WALK,),
     ),
     Mutant(
+        "a batch goes on with a column whose name differs from a former one in case alone",
+        "spark_jobs/batches/schema_evolution.py",
+        "if not dropped.isdisjoint(map(without_case, names)):",
+        "if not dropped.isdisjoint(names):",
+        (WALK,),
+    ),
+    Mutant(
         "a float of fewer digits is read as a double of the same digits",
         "spark_jobs/folds/earlier_rows.py",
         "return before.kind in (Kind.FLOAT32, Kind.DATE)",
