@@ -21,12 +21,11 @@ from airflow_cdc_provider.core.errors import Blocked, Fenced
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.spec.history import History
-from airflow_cdc_provider.core.spec.selection import RESERVED_PREFIX
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.copy_extent import WHOLE
 from airflow_cdc_provider.core.table.history import history_of, row_schema
 from airflow_cdc_provider.core.table.merge_plan import DELETED
-from airflow_cdc_provider.core.table.schema import TEXT_OF, TableSchema
+from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.core.table.schema_changes import same_columns
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.targets.sparksql.names import quoted
@@ -50,6 +49,7 @@ from spark_jobs.copies.delete_guard import (
 )
 from spark_jobs.copies.extents import rows_of_copy
 from spark_jobs.copies.key_audit import audit_keys, audit_window
+from spark_jobs.copies.own_columns import is_technical
 from spark_jobs.copies.split_frames import copy_rows
 from spark_jobs.histories.copy_again import HistoryCopy
 from spark_jobs.histories.current_rows import current_rows
@@ -201,13 +201,9 @@ def _under_names_of(copied: TableSchema, before: TableSchema | None, old: DataFr
     columns = [
         (name, names.get(known) if known else name)
         for name, known in zip(old.columns, own, strict=True)
-        if known or _is_technical(name)
+        if known or is_technical(name)
     ]
     return old.select(*(F.col(quoted(name)).alias(now) for name, now in columns if now))
-
-
-def _is_technical(name: str) -> bool:
-    return name.startswith(RESERVED_PREFIX) and not name.startswith(TEXT_OF)
 
 
 def _as_columns_of(rows: DataFrame, more: DataFrame, task: TableTask) -> DataFrame:

@@ -49,7 +49,7 @@ def prove(job: Job, work: TableWork, snapshot: TableSnapshot, current: TargetSta
     with open_source_side(job, filtered_work, snapshot, columns) as source:
         with work.phase("compare"):
             within = WHOLE if table not in step.sampled else _sample(source, job, step.sampled[table])
-            target = open_target_side(job, work, copy, source, columns, current.version)
+            target = open_target_side(job, work, copy, source, columns, control, current.version)
             comparison = compare(source, target, within)
         exact = job.source.exact_snapshot or (copy.exact and not source.reads_all)
         detail = comparison.detail(exact)
@@ -88,7 +88,7 @@ def _repaired(
 ) -> Proof:
     found = find_rows(source, target, comparison)
     merged = merge_rows(job, work, copy, control, found)
-    remaining = _remaining(job, work, copy, source, target, comparison)
+    remaining = _remaining(job, work, copy, source, target, comparison, control)
     detail = {
         **detail,
         "repaired": len(comparison.keys) - len(remaining),
@@ -102,11 +102,17 @@ def _repaired(
 
 
 def _remaining(
-    job: Job, work: TableWork, copy: Copy, source: SourceSide, target: TargetSide, comparison: Comparison
+    job: Job,
+    work: TableWork,
+    copy: Copy,
+    source: SourceSide,
+    target: TargetSide,
+    comparison: Comparison,
+    control: ControlRecord,
 ) -> list[str]:
     """The keys that differ after the repair, by their hashes in the target: for instance a key that it has twice."""
     expected = {one.key: [",".join(one.source)] for one in comparison.differences if one.source}
-    repaired = open_target_side(job, work, copy, source, target.schema, None)
+    repaired = open_target_side(job, work, copy, source, target.schema, control, None)
     rows = repaired.hashes(comparison.intervals).where(F.col("k").isin(comparison.keys)).collect()
     actual: dict[str, list[str]] = {}
     for row in rows:

@@ -12,13 +12,14 @@ from pyspark.sql import functions as F
 from airflow_cdc_provider.connectors.source import Copy
 from airflow_cdc_provider.core.proof.key_intervals import IntervalSums, KeyInterval
 from airflow_cdc_provider.core.spec.definition import OnDelete
-from airflow_cdc_provider.core.table.copy_extent import WHOLE
+from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.targets.sparksql.compare import Hash, intervals_sql, key_sql, live_rows, rows_sql
 from airflow_cdc_provider.targets.sparksql.names import quoted
 from airflow_cdc_provider.targets.sparksql.types import literal
 from spark_jobs.copies.delete_guard import keeps_missing_rows, present_rows
 from spark_jobs.copies.extents import rows_in_extent
+from spark_jobs.copies.own_columns import own_columns
 from spark_jobs.histories.current_rows import current_rows
 from spark_jobs.proofs.source_side import SourceSide
 from spark_jobs.proofs.sums import frame_sums
@@ -62,23 +63,30 @@ class TargetSide:
 
 
 def open_target_side(
-    job: Job, work: TableWork, copy: Copy, source: SourceSide, schema: TableSchema, version: int | None
+    job: Job,
+    work: TableWork,
+    copy: Copy,
+    source: SourceSide,
+    schema: TableSchema,
+    control: ControlRecord,
+    version: int | None,
 ) -> TargetSide:
-    """The table at ``version``."""
-    control = work.task.control
-    extent = control.extent if control else WHOLE
+    """The table at ``version``, with this record."""
+    extent = control.extent
     surplus = Surplus.NEITHER if extent.rows else Surplus.SOURCE
     surplus = Surplus.TARGET if keeps_missing_rows(job, work.task) and not schema.key else surplus
-    rows = rows_in_extent(_rows(job, work, copy, source, version), work.task, extent)
+    rows = rows_in_extent(_rows(job, work, copy, source, control, version), work.task, extent)
     _with_missing_columns(rows, schema).createOrReplaceTempView(VIEW)
     return TargetSide(work, schema, source.hash, surplus)
 
 
-def _rows(job: Job, work: TableWork, copy: Copy, source: SourceSide, version: int | None) -> DataFrame:
+def _rows(
+    job: Job, work: TableWork, copy: Copy, source: SourceSide, control: ControlRecord, version: int | None
+) -> DataFrame:
     """The rows that must be in the source, too. Where deletes are ignored: only rows whose key is in the source, or all
     rows of a table without a key."""
     task = work.task
-    rows = open_writer(job, work).read(task, version)
+    rows = own_columns(open_writer(job, work).read(task, version), control.schema)
     rows = current_rows(task.rule.history, rows, copy.schema.key).where(live_rows(task.rule.on_delete is OnDelete.SOFT))
     if not keeps_missing_rows(job, task) or not copy.schema.key:
         return rows
@@ -86,7 +94,7 @@ def _rows(job: Job, work: TableWork, copy: Copy, source: SourceSide, version: in
 
 
 def _with_missing_columns(rows: DataFrame, schema: TableSchema) -> DataFrame:
-    """Columns that the target lacks are NULL in all its rows: a stream may not announce a new column before the next
+    """Columns that the copy lacks are NULL in all its rows: a stream may not announce a new column before the next
     change of its table."""
     present = {name.lower() for name in rows.columns}
     missing = [column for column in schema.columns if column.name.lower() not in present]

@@ -74,7 +74,7 @@ FIRST_COPIES = (
     Mutant(
         "rows that are kept have the values of columns that do not belong to the copy any more",
         "spark_jobs/resync.py",
-        "        if known or _is_technical(name)\n",
+        "        if known or is_technical(name)\n",
         "",
         ("tests/spark/test_resync.py",),
     ),
@@ -82,8 +82,15 @@ FIRST_COPIES = (
         "rows that are kept lose the texts of values of a renamed column",
         "spark_jobs/resync.py",
         "(name, names.get(known) if known else name)",
-        "(name, name if _is_technical(name) or name.startswith(TEXT_OF) else names.get(known))",
+        '(name, name if name.startswith("_cdc_") else names.get(known))',
         ("tests/spark/test_resync.py",),
+    ),
+    Mutant(
+        "a comparison reads a former column as a new one of its name",
+        "spark_jobs/proofs/target_side.py",
+        "rows = own_columns(open_writer(job, work).read(task, version), control.schema)",
+        "rows = open_writer(job, work).read(task, version)",
+        ("tests/spark/test_verify.py",),
     ),
     Mutant(
         "kept rows lose what does not fit",

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import psycopg
 import pytest
 from pyspark.sql import SparkSession
 
+from airflow_cdc_provider.connectors.source import Copy, SplitRead
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind, TableResult
 from airflow_cdc_provider.core.spec.definition import (
@@ -20,8 +23,12 @@ from airflow_cdc_provider.core.spec.definition import (
     TableRule,
     Target,
 )
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from spark_jobs import snapshot, verify
+from spark_jobs.proofs.target_side import VIEW, open_target_side
+from spark_jobs.runtime.job import TableWork
 from tests.spark.replicator import Replicator, by_table
+from tests.spark.scripted_table import ScriptedTable
 
 pytestmark = [pytest.mark.jvm, pytest.mark.server]
 
@@ -190,6 +197,23 @@ def test_tables_that_are_not_compared_apply_the_windows_of_a_comparison(
     assert result.keys() == {"public.kinds", "public.soft"}
     assert result["public.kinds"].detail["identical"]
     assert (result["public.soft"].outcome, result["public.soft"].window) == (Outcome.DONE, replicator.log.sealed())
+
+
+def test_a_new_column_that_no_change_has_announced_has_no_values_of_a_former_one(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """The target still has the former one under that name."""
+    key, new = Column("id", LogicalType(Kind.INT32), nullable=False), Column("v", LogicalType(Kind.INT32))
+    table = ScriptedTable(spark, tmp_path, TableSchema("public.t", (key, new), ("id",)))
+    table.copy([{"id": 1, "v": 7}])
+    current, without = table.target_state(), replace(table.schema, columns=(key,))
+    assert current.control is not None
+    record = table.job_tables().fence("t", current, current.control.fenced(schema=without))
+    job, work = table.job(StepKind.VERIFY, (table.task(),)), TableWork(table.task(), lambda: spark)
+    copy = Copy("", {}, table.schema, SplitRead((), 0), 1)
+    source: Any = SimpleNamespace(hash=None)
+    open_target_side(job, work, copy, source, table.schema, record, None)
+    assert list(map(tuple, spark.table(VIEW).select("id", "v").collect())) == [(1, None)]
 
 
 def _write(dsn: str, stop: threading.Event) -> None:
