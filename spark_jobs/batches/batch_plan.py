@@ -23,7 +23,7 @@ from airflow_cdc_provider.core.table.schema_changes import ChangeKind, compare
 from airflow_cdc_provider.core.table.source_names import in_shell
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from spark_jobs.batches.late_changes import LateChanges
-from spark_jobs.batches.late_schemas import LateSchemas, late_schemas
+from spark_jobs.batches.late_schemas import LateSchemas, late_schemas, require_columns_since
 from spark_jobs.batches.schema_evolution import walk_schemas
 from spark_jobs.batches.truncates import Truncates, find_truncates
 from spark_jobs.batches.wanted_columns import WantedColumns
@@ -90,6 +90,8 @@ def plan_catch_up(
     reached = walked.window == (windows[-1].window if windows else control.window)
     windows = [window for window in windows if window.window <= walked.window]
     ignored = wanted.ignored_after(walked.window)
+    if late:
+        require_columns_since(log, task, control, windows, late, walked.schema)
     return BatchPlan(
         tuple(window for window in windows if window.window in recorded),
         walked.window,

@@ -74,6 +74,10 @@ class LateChanges:
         """The schemas of changes up to this order key are not newer than that of the copy."""
         return max(self.control.floor, self.control.applied.newest if self.recognises else "")
 
+    def in_any(self, windows: Sequence[WindowSlice]) -> bool:
+        """Whether some changes of the windows may be late."""
+        return min(self._first_order_keys(windows), default=AFTER_ALL) <= self.schemas_after
+
     def _first_order_keys(self, windows: Sequence[WindowSlice]) -> Iterator[str]:
         column = SCHEMA.get_field_index("order_key")
         for file in (file for window in windows for file in window.part.files):

@@ -9,13 +9,13 @@ from airflow_cdc_provider.core.decisions.operator_decisions import decided_renam
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.ignored_columns import Ignored, without_ignored
-from airflow_cdc_provider.core.table.schema import TableSchema
-from airflow_cdc_provider.core.table.schema_changes import ChangeKind, compare
+from airflow_cdc_provider.core.table.schema import Column, TableSchema
+from airflow_cdc_provider.core.table.schema_changes import ChangeKind, compare, same_columns
 from airflow_cdc_provider.staging.change_log import ChangeLog
-from spark_jobs.batches.late_changes import unknown_meaning
+from spark_jobs.batches.late_changes import LateChanges, unknown_meaning
 from spark_jobs.batches.schema_evolution import WindowSchemas
 from spark_jobs.folds.earlier_rows import conversions
-from spark_jobs.windows.log_reader import WindowSlice, window_schemas
+from spark_jobs.windows.log_reader import WindowSlice, first_keys_of, window_schemas, windows_between
 
 FOLLOWED = frozenset({ChangeKind.ADD_COLUMN, ChangeKind.DROP_COLUMN, ChangeKind.WIDEN, ChangeKind.RENAME})
 """Values from before such a change have a place after it."""
@@ -61,6 +61,55 @@ def late_schemas(
             raise unknown_meaning(task, control, window, found_changes, ALLOWED)
     renaming = (schema_id for schema_id, (_, schema) in late.items() if _renamed_by_decision(schema, later, renamed))
     return LateSchemas(frozenset(late), renamed, frozenset(renaming))
+
+
+def require_columns_since(
+    log: ChangeLog,
+    task: TableTask,
+    control: ControlRecord,
+    windows: Sequence[WindowSlice],
+    late: LateChanges,
+    later: TableSchema,
+) -> None:
+    """Raises IntegrityBroken (TGT043) where a column without an id was dropped and added again after a late change: the
+    change has a value of the former one. ``windows``: of the batch. ``later``: the schema of the table after it."""
+    if not late.in_any(windows):
+        return
+    renamed = decided_renames(log.decisions(), task.table, control.applied.since or 0)
+    for window in windows:
+        for schema_id, order_key in first_keys_of(log, window, control.floor).items():
+            if order_key > late.schemas_after:
+                continue
+            start = max(control.applied.before(order_key), log.oldest() - 1)
+            since = windows_between(log, task.source_table, start, windows[-1].window)
+            columns = [column for column in log.schema(schema_id).columns if not column.id]
+            if returned := sorted(_returned(log, since, order_key, columns, later, renamed)):
+                found = f"a change of an earlier schema; since then {', '.join(returned)} was dropped and added again"
+                raise unknown_meaning(task, control, window.window, found, ALLOWED)
+
+
+def _returned(
+    log: ChangeLog,
+    windows: Iterable[WindowSlice],
+    order_key: str,
+    columns: Sequence[Column],
+    later: TableSchema,
+    renamed: Mapping[str, str],
+) -> set[str]:
+    """Those of ``columns`` that changes above ``order_key`` lack, and ``later`` has."""
+    both, found = same_columns(columns, later.columns, renamed or None), set[str]()
+    for window in windows:
+        lacking = {one: both.keys() - _present(log.schema(one), later, renamed) for one in window.part.schema_ids}
+        if any(lacking.values()):
+            above = first_keys_of(log, window, order_key)
+            found |= {name for one, names in lacking.items() if one in above for name in names}
+    return found
+
+
+def _present(schema: TableSchema, later: TableSchema, renamed: Mapping[str, str]) -> set[str]:
+    """The names that its columns have or had, as far as ``later`` has them."""
+    now = same_columns(schema.columns, later.columns, renamed or None)
+    return {*schema.names, *(former for former, present in renamed.items() if present in now.values())}
 
 
 def unclear_changes(earlier: TableSchema, later: TableSchema, renamed: Mapping[str, str]) -> Iterator[str]:

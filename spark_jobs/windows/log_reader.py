@@ -104,7 +104,7 @@ def schemas_by_order(
         return []
     first_keys: dict[str, str] = {}
     for window in windows:
-        for schema_id, order_key in _first_keys(log, window, floor).items():
+        for schema_id, order_key in first_keys_of(log, window, floor).items():
             first_keys[schema_id] = min(order_key, first_keys.get(schema_id, order_key))
     return [log.schema(schema_id) for schema_id in sorted(first_keys, key=first_keys.__getitem__)]
 
@@ -112,7 +112,7 @@ def schemas_by_order(
 def _window_schemas(log: ChangeLog, window: WindowSlice, current: TableSchema, floor: str) -> WindowSchemas:
     if set(window.part.schema_ids) <= {current.schema_id}:
         return WindowSchemas(window.window, (current,) if window.part.schema_ids else ())
-    first_keys = _first_keys(log, window, floor)
+    first_keys = first_keys_of(log, window, floor)
     unknown: list[str] = []
     for file in window.part.files if window.part.counts.get(Operation.SCHEMA.value) else ():
         unknown += _unknown_initials(log, file.path, [("order_key", ">", floor)])
@@ -120,7 +120,7 @@ def _window_schemas(log: ChangeLog, window: WindowSlice, current: TableSchema, f
     return WindowSchemas(window.window, schemas, tuple(unknown))
 
 
-def _first_keys(log: ChangeLog, window: WindowSlice, floor: str) -> dict[str, str]:
+def first_keys_of(log: ChangeLog, window: WindowSlice, floor: str) -> dict[str, str]:
     """By schema id, the first order key above the floor."""
     first_keys: dict[str, str] = {}
     for file in window.part.files:

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from airflow_cdc_provider.core.decisions.steps import StepKind
-from airflow_cdc_provider.core.errors import CommandRefused, StagingInvalid
+from airflow_cdc_provider.core.errors import CommandRefused, IntegrityBroken, StagingInvalid
 from airflow_cdc_provider.core.log.change_log import Hole, manifest_path
+from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.log.positions import epoch_prefix
 from airflow_cdc_provider.core.table.applied_order import AppliedOrder
 from airflow_cdc_provider.core.table.control_record import ControlRecord
@@ -98,6 +99,27 @@ def test_a_repair_is_not_refused_since_a_part_of_the_feed_lags_behind_a_new_colu
     control = replace(CURSOR, window=2, schema=wide, applied=AppliedOrder(0, newest))
     late = LateChanges(made.log, made.task(), control, "batch")
     assert numbers(plan_repair(made.log, control, 1, 2, late)) == [1, 2]
+
+
+def test_a_late_change_from_before_a_column_was_dropped_and_added_again_stops(tmp_path: Path) -> None:
+    """Without ids, its value could be that of either column. A change after the second one is clear."""
+    wide = replace(SCHEMA, columns=(*SCHEMA.columns, Column("v", LogicalType(Kind.TEXT))))
+    made = ScriptedTable(None, tmp_path, wide)  # type: ignore[arg-type]
+
+    def at(position: int, record: ChangeRecord) -> ChangeRecord:
+        return replace(record, order_key=f"{epoch_prefix(1)}{position:032x}{0:016x}01")
+
+    earlier, later = at(2, made.insert({"id": 2, "v": "old"})), at(6, made.insert({"id": 6, "v": "new"}))
+    made.land([at(1, made.insert({"id": 1, "v": "a"}))])
+    made.land([at(3, made.alter(SCHEMA)), at(4, made.insert({"id": 3}))])
+    made.land([at(5, made.alter(wide)), newest := at(7, made.insert({"id": 4, "v": "b"}))])
+    control = replace(CURSOR, window=3, schema=wide, applied=AppliedOrder(0, newest.order_key))
+    made.land([later])
+    late = LateChanges(made.log, made.task(), control, "batch")
+    assert numbers(plan_catch_up(made.log, made.task(), control, 4, late=late)) == [4]
+    made.land([earlier])
+    with pytest.raises(IntegrityBroken, match=r"TGT043.*v was dropped and added again"):
+        plan_catch_up(made.log, made.task(), control, 5, late=late)
 
 
 def test_a_repair_that_begins_before_the_log_is_refused(table: ScriptedTable) -> None:

@@ -6,6 +6,7 @@ from tests.mutants.mutant import Mutant
 
 PURE = "tests/core/test_late_changes.py"
 SCHEMAS = "tests/core/test_late_schemas.py"
+PLAN = "tests/core/test_batch_plan.py"
 FILES = "tests/spark/pipelines/feeds/test_late_files.py"
 TOUCHED = f"{FILES}::test_a_touched_file_restores_no_deleted_row"
 EMPTIED = f"{FILES}::test_a_touched_file_with_a_truncate_empties_nothing"
@@ -142,6 +143,20 @@ LATE_CHANGES = (
         "former in names and (present in names or again)",
         "former in names and again",
         (PURE,),
+    ),
+    Mutant(
+        "a late change from before a column was dropped has the value of the next one of its name",
+        f"{BATCHES}/batch_plan.py",
+        "        require_columns_since(log, task, control, windows, late, walked.schema)",
+        "        pass",
+        (PLAN,),
+    ),
+    Mutant(
+        "a late change stops after any change without its columns",
+        f"{BATCHES}/late_schemas.py",
+        "above = first_keys_of(log, window, order_key)",
+        'above = first_keys_of(log, window, "")',
+        (PLAN,),
     ),
     Mutant(
         "a change that waits in quarantine supersedes a late one",
