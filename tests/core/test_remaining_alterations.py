@@ -96,3 +96,13 @@ def test_a_dropped_column_that_the_target_lacks_is_passed_over() -> None:
     both = alterations(changes("ab", ""), "", Alter.DROP) or ()
     assert remaining("here", {"a"}, both) == [both[0]]
     assert remaining("here", {"b"}, both) == [both[1]]
+
+
+def test_names_that_differ_in_case_alone_are_those_of_two_columns_where_the_target_has_both() -> None:
+    (rename,) = alterations([SchemaChange(ChangeKind.RENAME, column("a"), column("b"))], "", Alter.DROP) or ()
+    (drop,) = alterations(changes("b", ""), "", Alter.DROP) or ()
+    assert remaining("here", {"a", "B"}, [rename], str) == [rename]
+    assert remaining("here", {"B"}, [drop], str) == []
+    with pytest.raises(Blocked, match="SCH003"):
+        remaining("here", {"a", "B"}, [rename])
+    assert remaining("here", {"B"}, [drop]) == [drop]

@@ -71,8 +71,8 @@ def _prepare_alterations(target: DatabaseTarget, commit: Commit, alterations: Se
         cursor = connection.cursor()
         target.server.lock_table(cursor, commit.target_table)
         target.require_unchanged(cursor, commit.target_table, commit.expected, commit.record)
-        present = {name.lower() for name in target.server.columns(cursor, commit.target_table)}
-        due = remaining(target.locate(commit.target_table), present, alterations)
+        present = target.server.columns(cursor, commit.target_table)
+        due = remaining(target.locate(commit.target_table), present, alterations, target.sql.column_id)
         statements = alteration_statements(target.sql, commit.target_table, due) or []
         if not target.server.alters_in_transactions:
             run(cursor, [statement.text for statement in statements if statement.effect is Effect.ALTER])
