@@ -29,17 +29,19 @@ from airflow_cdc_provider.targets.target import ReleasesTables, TargetState
 
 def remove_copy(replicator: Replicator, table: str, target_table: str, identity: str) -> None:
     """Remove a copy whose drop has begun, or what is left of it. May be repeated after a crash."""
-    mark, target = drop_mark_path(table), replicator.targets.of(table)
-    replicator.log.store.write(mark, identity.encode())
+    target = replicator.targets.of(table)
+    replicator.log.store.write(drop_mark_path(table), identity.encode())
     if isinstance(target, ReleasesTables):  # unless the YAML names another type meanwhile
         target.drop(target_table, identity)
         failpoint("drop.dropped")
-        target.release(table, target_table)
+        target.release(table, target_table, identity)
+    failpoint("drop.released")
     at = replicator.state.now()
     replicator.state.change_tables(
         replicator.name, lambda rows: [dropped_row(rows[table], COPY_DROPPED, "", at)] if table in rows else []
     )
-    replicator.log.store.delete(mark)
+    if marked_copies(replicator, [table]).get(table) == identity:
+        end_mark(replicator, table)
 
 
 def marked_copies(replicator: Replicator, tables: Collection[str]) -> Mapping[str, str]:

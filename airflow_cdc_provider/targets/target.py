@@ -155,9 +155,10 @@ class ReleasesTables(Protocol):
     """A target from which a replicator can be removed. Every method may be repeated after a crash, and raises
     TargetUnavailable."""
 
-    def release(self, table: str, target_table: str) -> None:
+    def release(self, table: str, target_table: str, identity: str | None = None) -> None:
         """Remove what belongs to the replicator beside a copy: control row and staging tables. The copy stays, and
-        belongs to no replicator any more where its control record is in a row."""
+        belongs to no replicator any more where its control record is in a row. ``identity``: only what belongs to the
+        copy of this identity; another copy may have the name by now."""
 
     def drop(self, target_table: str, identity: str) -> None:
         """Drop the copy of this identity, or what an interrupted call has left of it. A table of another identity

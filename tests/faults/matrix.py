@@ -137,6 +137,7 @@ FAILPOINTS = (
     Failpoint("drop.decided", "the drop of a copy is decided, the copy is not fenced", ("gone",)),
     Failpoint("drop.fenced", "the copy of a dropped table is fenced and still there", ("gone",)),
     Failpoint("drop.dropped", "a copy is dropped, what else it has in the target is not", ("gone",)),
+    Failpoint("drop.released", "a copy is dropped with all that it has, the index does not say so", ("gone",)),
     Failpoint("resync.fenced", "a table is resyncing in the target, not in the index", ("pause_stream",)),
     Failpoint("resume.before", "the new copy is committed, the table is still resyncing", ("resume_stream",)),
     Failpoint("resume.after", "the table takes changes again, its claim is not released", ("resume_stream",)),

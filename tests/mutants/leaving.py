@@ -15,7 +15,30 @@ def of_moves(test: str) -> tuple[str]:
     return (f"tests/provider/test_rename_and_move.py::{test}",)
 
 
+RELEASES = "tests/spark/contract/test_leaving.py::test_the_release_of_a_dropped_copy_spares"
+
 LEAVING = (
+    Mutant(
+        "the release of a dropped copy takes the control row of the next one",
+        "airflow_cdc_provider/targets/database/leaving.py",
+        "own = [one for one in ours if identity in (None, one)]",
+        "own = ours",
+        (f"{RELEASES}_the_next_one[postgres]",),
+    ),
+    Mutant(
+        "the release of a dropped copy takes the control row of the next one in Spanner",
+        "airflow_cdc_provider/targets/spanner/leaving.py",
+        " or identity not in (None, row.identity):",
+        ":",
+        (f"{RELEASES}_the_next_one[spanner]",),
+    ),
+    Mutant(
+        "the release of a dropped copy takes the control table of one that is being made",
+        "airflow_cdc_provider/targets/database/leaving.py",
+        " and not _has_next(server, cursor, target_table, identity):",
+        ":",
+        (f"{RELEASES}_one_that_is_being_made[redshift]",),
+    ),
     Mutant(
         "a run of a deleted replicator starts",
         f"{CONTROL}/open_window.py",

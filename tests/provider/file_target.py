@@ -88,7 +88,7 @@ class FileTarget:
             raise Fenced.of("TGT009", f"{target_table} has changed", where=target_table)
         return record
 
-    def release(self, table: str, target_table: str) -> None:
+    def release(self, table: str, target_table: str, identity: str | None = None) -> None:
         """The records are the table."""
 
     def drop(self, target_table: str, identity: str) -> None:

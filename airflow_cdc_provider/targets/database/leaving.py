@@ -19,14 +19,14 @@ from airflow_cdc_provider.targets.database.server import LocksTables, Server
 from airflow_cdc_provider.targets.database.staging import drop
 
 
-def release(server: Server, replicator: str, table: str, target_table: str) -> None:
+def release(server: Server, replicator: str, table: str, target_table: str, identity: str | None) -> None:
     """The tables that several copies share stay, even if they are empty. The comment by which a target
-    table is known to be shared may be gone with it."""
+    table is known to be shared may be gone with it. ``identity``: only what belongs to this copy."""
     for shared in (False, True):
-        _release(server, replicator, target_table, copy_name(target_table, table, shared))
+        _release(server, replicator, target_table, copy_name(target_table, table, shared), identity)
 
 
-def _release(server: Server, replicator: str, target_table: str, name: str) -> None:
+def _release(server: Server, replicator: str, target_table: str, name: str, identity: str | None) -> None:
     sql = server.sql
     with server.session("prepare") as connection:
         cursor = connection.cursor()
@@ -35,16 +35,28 @@ def _release(server: Server, replicator: str, target_table: str, name: str) -> N
         connection.commit()
         server.lock_table(cursor, target_table)
         records = control.records(server, cursor, name)
-        own = [identity for identity, record in records.items() if record.replicator == replicator]
-        if own:
+        ours = [one for one, record in records.items() if record.replicator == replicator]
+        own = [one for one in ours if identity in (None, one)]
+        if own and own == ours:
             for orphan in server.tables_like(cursor, staging_prefix(name)):
                 drop(server, connection, orphan)
         for command in control.delete(sql, name, own):
             command.execute(cursor)
         connection.commit()
-        if name == target_table and own == list(records) and sql.control_table(target_table) != CONTROL:
+        serves_one = name == target_table and sql.control_table(target_table) != CONTROL
+        if serves_one and own == list(records) and not _has_next(server, cursor, target_table, identity):
             _drop_own_tables(server, cursor, target_table)
             connection.commit()
+
+
+def _has_next(server: Server, cursor: Any, target_table: str, identity: str | None) -> bool:
+    """Whether another copy than that of this identity has the name, or is on its way to it. Its control record may not
+    be there yet."""
+    if identity is None:
+        return False
+    found = server.comment(cursor, target_table)
+    has_name = found is not None and identity_in(found) != identity
+    return has_name or bool(server.tables_like(cursor, staging_prefix(target_table)))
 
 
 def _drop_own_tables(server: Server, cursor: Any, target_table: str) -> None:

@@ -198,8 +198,8 @@ class DatabaseTarget(UnversionedTarget):
         self.retry_lost_response(target_table, record, execute)
         return record
 
-    def release(self, table: str, target_table: str) -> None:
-        retry_conflicts(partial(leaving.release, self.server, self.replicator, table, target_table))
+    def release(self, table: str, target_table: str, identity: str | None = None) -> None:
+        retry_conflicts(partial(leaving.release, self.server, self.replicator, table, target_table, identity))
 
     def drop(self, target_table: str, identity: str) -> None:
         leaving.drop_copy(self.server, target_table, identity)

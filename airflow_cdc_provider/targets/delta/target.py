@@ -158,7 +158,7 @@ class DeltaTarget(VersionedTarget):
     def publish_cut(self, cut: Cut) -> None:
         write_cut(self.store, cut)
 
-    def release(self, table: str, target_table: str) -> None:
+    def release(self, table: str, target_table: str, identity: str | None = None) -> None:
         """The control records are part of the commits of the table."""
 
     def withdraw_cut(self) -> None:

@@ -144,7 +144,7 @@ class IcebergTarget(VersionedTarget):
         with self._translate_errors(cut.tables[0].target), self.open(cut.tables[0].target) as (catalog, _):
             write_cut(catalog, self.catalog_location.namespace, cut)
 
-    def release(self, table: str, target_table: str) -> None:
+    def release(self, table: str, target_table: str, identity: str | None = None) -> None:
         """Nothing to remove: the control records are part of the commits of the table."""
 
     def withdraw_cut(self) -> None:

@@ -13,12 +13,12 @@ from airflow_cdc_provider.targets.spanner.swap import drop
 from airflow_cdc_provider.targets.spanner.values import text_value
 
 
-def release(database: SpannerDatabase, replicator: str, target_table: str) -> None:
-    """The tables that all copies share stay, even if they are empty."""
+def release(database: SpannerDatabase, replicator: str, target_table: str, identity: str | None) -> None:
+    """The tables that all copies share stay, even if they are empty. ``identity``: only what belongs to this copy."""
 
     def delete_row(transaction: Transaction) -> bool:
-        record = control.read(transaction.read, target_table).record
-        if record is None or record.replicator != replicator:
+        row = control.read(transaction.read, target_table)
+        if row.record is None or row.record.replicator != replicator or identity not in (None, row.identity):
             return False
         key = [text_value(target_table)]
         transaction.write(

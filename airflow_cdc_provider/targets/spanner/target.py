@@ -132,8 +132,8 @@ class SpannerTarget(SpannerRows, UnversionedTarget):
         """The control row is compared as a whole, with the replicator that it names."""
         return self.fence(target_table, expected, record)
 
-    def release(self, table: str, target_table: str) -> None:
-        release(self.database, self.replicator, target_table)
+    def release(self, table: str, target_table: str, identity: str | None = None) -> None:
+        release(self.database, self.replicator, target_table, identity)
 
     def drop(self, target_table: str, identity: str) -> None:
         drop_copy(self.database, target_table, identity)

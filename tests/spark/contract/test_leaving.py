@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,8 +13,10 @@ from airflow_cdc_provider.core.errors import CdcError, Fenced
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.published_cut import Cut, CutTable
 from airflow_cdc_provider.staging.open_store import open_log
+from airflow_cdc_provider.targets.database.staging import create_shadow_table
 from airflow_cdc_provider.targets.registry import open_targets
 from airflow_cdc_provider.targets.target import ReleasesTables, TakesOverTables, TargetState, TargetTables
+from spark_jobs.writers import database
 from tests.spark.contract.control_records import control
 from tests.spark.contract.fold_cases import KEYED, KeyedChanges
 from tests.spark.contract.kit_table import KitTable
@@ -91,6 +94,40 @@ def test_a_table_of_another_replicator_is_not_released(kit: TargetKit, tmp_path:
     changes = KeyedChanges(table, 0)
     table.apply([changes.update(1, "b", "w")])
     assert table.rows() == [(1, "b", "w")]
+
+
+def test_the_release_of_a_dropped_copy_spares_the_next_one(kit: TargetKit, tmp_path: Path) -> None:
+    table = KitTable(kit, tmp_path, KEYED)
+    changes = KeyedChanges(table, 0)
+    table.copy([changes.row(1, "a", "w")])
+    dropped = table.target_state().identity
+    leaving(table).drop("t", dropped)
+    table.copy([changes.row(2, "a", "w")])
+    for _ in range(2):
+        leaving(table).release("public.t", "t", dropped)
+    table.apply([changes.update(2, "b", "w")])
+    assert table.rows() == [(2, "b", "w")]
+
+
+def test_the_release_of_a_dropped_copy_spares_one_that_is_being_made(
+    kit: TargetKit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a process that was late."""
+    table = KitTable(kit, tmp_path, KEYED)
+    changes = KeyedChanges(table, 0)
+    table.copy([changes.row(1, "a", "w")])
+    dropped = table.target_state().identity
+    leaving(table).drop("t", dropped)
+    leaving(table).release("public.t", "t", dropped)
+
+    def release_amid(*arguments: Any) -> None:
+        create_shadow_table(*arguments)
+        leaving(table).release("public.t", "t", dropped)
+
+    monkeypatch.setattr(database, "create_shadow_table", release_amid)
+    table.copy([changes.row(2, "a", "w")])
+    table.apply([changes.update(2, "b", "w")])
+    assert table.rows() == [(2, "b", "w")]
 
 
 def test_a_copy_is_taken_over_under_another_name(kit: TargetKit, tmp_path: Path) -> None:
