@@ -77,7 +77,7 @@ def open_window(replicator: Replicator, run: RunContext, log_info: LogInfo) -> R
         reopen_stream(replicator, observation.facts, log_info)
         observation = with_unfinished(observe(replicator, run), drops)
         decision = decide(observation.facts)
-    if decision.stop is None:
+    if run.copy_lane and decision.stop is None:
         decision = replace(decision, gone=drop_gone_copies(replicator, observation.facts, log_info))
     decision = _fence_restored(replicator, observation, decision, log_info)
     decision = _ask(replicator, observation, decision, log_info)

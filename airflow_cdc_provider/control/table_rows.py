@@ -12,6 +12,7 @@ from airflow_cdc_provider.core.decisions.steps import Outcome, TableResult, Tabl
 from airflow_cdc_provider.core.decisions.table_decisions import STOPPED, TableAction, TableDecision
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.log.change_records import Operation
+from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.source_names import in_shell
 from airflow_cdc_provider.core.table.state_rows import TableRow
@@ -78,16 +79,18 @@ def _unlisted_rows(
     for table, row in before.items():
         if table in listed or row.state is TableState.DROPPED:
             continue
-        if problem := decision.why_unselected(table):
+        one, problem = gone.get(table), decision.why_unselected(table)
+        if one and one.outcome:
+            yield dropped_row(row, one.outcome, "", decision.at)
+        elif problem:
             if problem.code == GONE:
                 yield blocked_row(row, problem, decision.at)
-            continue
-        if table not in gone:
+        elif one is None:
             yield dropped_row(row, "the YAML no longer selects it", "", decision.at)
-        elif left := gone[table].left:
-            yield (failing_row if left.code == NOT_DROPPED else blocked_row)(row, left, decision.at)
-        else:
-            yield dropped_row(row, *_dropped_reason(gone[table]), decision.at)
+        elif one.left:
+            yield (failing_row if one.left.code == NOT_DROPPED else blocked_row)(row, one.left, decision.at)
+        elif one.policy is not OnDroppedTable.DROP:  # else a later run drops its copy
+            yield dropped_row(row, *_unlisted_reason(one), decision.at)
 
 
 def dropped_row(row: TableRow, reason: str, remedy: str, at: str) -> TableRow:
@@ -105,9 +108,7 @@ def dropped_row(row: TableRow, reason: str, remedy: str, at: str) -> TableRow:
     )
 
 
-def _dropped_reason(gone: GoneTable) -> tuple[str, str]:
-    if gone.outcome:
-        return gone.outcome, ""
+def _unlisted_reason(gone: GoneTable) -> tuple[str, str]:
     reason = f"the source no longer lists it: it was dropped, or access was revoked; `{gone.rule}` still selects it"
     return reason, "if access was revoked, grant it again: the next run continues. If it was dropped, nothing to do"
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import ModuleType
 
 import pytest
 
+from airflow_cdc_provider.control import begun_drops, open_window
 from airflow_cdc_provider.control.dry_run import dry_run
 from airflow_cdc_provider.control.inventory import rebuild_index
 from airflow_cdc_provider.control.submit_commands import submit_command
@@ -13,6 +15,7 @@ from airflow_cdc_provider.core.decisions.commands import CommandKind, CommandSta
 from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind
 from airflow_cdc_provider.core.errors import Blocked, CdcError, TargetUnavailable
 from airflow_cdc_provider.core.serde import to_plain
+from airflow_cdc_provider.core.spec import selection
 from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable
 from airflow_cdc_provider.core.table.identity import TableIdentity
@@ -150,6 +153,15 @@ def killed_in_the_drop(shop: RunHarness, monkeypatch: pytest.MonkeyPatch, how: s
         shop.state.release("shop", lane, "r2")  # as when the leases end
 
 
+def test_a_run_without_the_copy_lane_drops_no_copy(shop: RunHarness) -> None:
+    assert shop.state.acquire("shop", Lane.COPY, "another run", 900)
+    assert shop.run("r2").problems == () and has_copy(shop)
+    assert row(shop).state is TableState.REPLICATING and not drops_copy(shop.control(B).state)
+    shop.state.release("shop", Lane.COPY, "another run")
+    assert shop.run("r3").problems == () and not has_copy(shop)
+    assert row(shop).reason == "the source dropped it, and its copy was dropped, too"
+
+
 HOW = ["before", "amid", "after"]
 
 
@@ -175,6 +187,46 @@ def test_a_table_that_is_back_after_an_interrupted_drop_is_copied_anew(
     assert shop.close("r3").problems == () and row(shop).state is TableState.REPLICATING
     shop.source.change(B)
     assert shop.run("r4").problems == () and shop.control(B).state.name is TableState.REPLICATING
+
+
+def killed_at(monkeypatch: pytest.MonkeyPatch, shop: RunHarness, module: ModuleType, name: str, run: str) -> None:
+    def kill(*_: object) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patched:
+        patched.setattr(module, name, kill)
+        with pytest.raises(Killed):
+            shop.open(run)
+    for lane in Lane:
+        shop.state.release("shop", lane, run)
+
+
+@pytest.mark.parametrize("module", [begun_drops, open_window])
+def test_a_table_that_is_back_is_copied_anew_wherever_its_drop_died(
+    shop: RunHarness, monkeypatch: pytest.MonkeyPatch, module: ModuleType
+) -> None:
+    """The copy is gone with everything that it had in the target; the index does not say so yet, or already does."""
+    killed_at(monkeypatch, shop, module, "dropped_row" if module is begun_drops else "opening_rows", "r2")
+    list_tables(shop, A, B)
+    decision = shop.open("r3")
+    assert decision.plan.copy == (B,)
+    shop.spark(decision)
+    assert shop.close("r3").problems == () and row(shop).state is TableState.REPLICATING
+    drops_no_copy_in_an_outage(shop)
+
+
+@pytest.mark.parametrize("has_one", [True, False])
+def test_a_run_that_cannot_select_its_tables_shows_what_became_of_a_copy(
+    shop: RunHarness, monkeypatch: pytest.MonkeyPatch, has_one: bool
+) -> None:
+    if not has_one:
+        lake(shop).drop("public_b", "")
+    with monkeypatch.context() as patched:
+        patched.setattr(selection, "MAX_TABLES", 0)
+        assert [one.code for one in shop.run("r2").problems] == ["DEF024"]
+    assert row(shop).state is TableState.DROPPED and not has_copy(shop)
+    list_tables(shop, A, B)
+    assert shop.open("r3").plan.copy == (B,)
 
 
 VIEW = Blocked.of("TGT066", "a view depends on the table")
