@@ -1,16 +1,16 @@
 """Drops of copies that have begun: how they go on, and how they end.
 
-A drop begins with the fence that gives the copy the state ``dropping``. A mark in staging lives from then, before
-anything is removed, until the index says that the copy is dropped: meanwhile a copy that cannot be read, or that the
-target does not have, is one that is dropped in part. A copy that is read and is not being dropped ends its mark.
+A drop begins with the fence that gives the copy the state ``dropping``. From then the copy takes no changes and no
+commands. Before anything of it is removed, it is marked (see ``drop_marks``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from airflow_cdc_provider.control.drop_marks import end_mark, mark_copy, marked_copies
 from airflow_cdc_provider.control.fences import commit_fence
 from airflow_cdc_provider.control.observe import Observation
 from airflow_cdc_provider.control.replicator import LogInfo, Replicator
@@ -19,7 +19,6 @@ from airflow_cdc_provider.core.decisions.facts import Facts, TableFacts
 from airflow_cdc_provider.core.decisions.listed_tables import NOT_DROPPED, on_dropped_table
 from airflow_cdc_provider.core.errors import UNREADABLE, Blocked, CdcError, Fenced, Problem
 from airflow_cdc_provider.core.failpoints import failpoint
-from airflow_cdc_provider.core.log.change_log import DROPS, drop_mark_path, table_folder
 from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable
 from airflow_cdc_provider.core.table.copies import source_table
 from airflow_cdc_provider.core.table.states import State, TableState, drops_copy
@@ -30,7 +29,7 @@ from airflow_cdc_provider.targets.target import ReleasesTables, TargetState
 def remove_copy(replicator: Replicator, table: str, target_table: str, identity: str) -> None:
     """Remove a copy whose drop has begun, or what is left of it. May be repeated after a crash."""
     target = replicator.targets.of(table)
-    replicator.log.store.write(drop_mark_path(table), identity.encode())
+    mark_copy(replicator, table, identity)
     if isinstance(target, ReleasesTables):  # unless the YAML names another type meanwhile
         target.drop(target_table, identity)
         failpoint("drop.dropped")
@@ -42,17 +41,6 @@ def remove_copy(replicator: Replicator, table: str, target_table: str, identity:
     )
     if marked_copies(replicator, [table]).get(table) == identity:
         end_mark(replicator, table)
-
-
-def marked_copies(replicator: Replicator, tables: Collection[str]) -> Mapping[str, str]:
-    """The identities of those copies that are marked, by one listing."""
-    store = replicator.log.store
-    marks = set(store.names(DROPS))
-    return {table: store.read(drop_mark_path(table)).decode() for table in tables if table_folder(table) in marks}
-
-
-def end_mark(replicator: Replicator, table: str) -> None:
-    replicator.log.store.delete(drop_mark_path(table))
 
 
 def not_dropped(table: str, target_table: str, error: CdcError) -> Problem:

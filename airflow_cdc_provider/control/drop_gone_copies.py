@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from airflow_cdc_provider.control.begun_drops import end_mark, marked_copies, not_dropped, remove_copy
+from airflow_cdc_provider.control.begun_drops import not_dropped, remove_copy
+from airflow_cdc_provider.control.drop_marks import end_mark, marked_copies
 from airflow_cdc_provider.control.fences import commit_fence
 from airflow_cdc_provider.control.replicator import LogInfo, Replicator
 from airflow_cdc_provider.control.table_rows import COPY_DROPPED

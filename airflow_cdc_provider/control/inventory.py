@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from airflow_cdc_provider.control.drop_marks import marked_copies
 from airflow_cdc_provider.control.fences import commit_fence
 from airflow_cdc_provider.control.measured_rows import remeasured_row
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.control.table_rows import current_row
+from airflow_cdc_provider.core.errors import UNREADABLE, Fenced, Problem
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.log.change_log import table_of_folder
 from airflow_cdc_provider.core.log.copy_progress import COPIES
 from airflow_cdc_provider.core.spec.copies import rule_of_copy
 from airflow_cdc_provider.core.spec.routing import target_name
 from airflow_cdc_provider.core.spec.selection import rule_of
+from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.copies import source_table
 from airflow_cdc_provider.core.table.state_rows import TableRow
-from airflow_cdc_provider.core.table.states import WITHOUT_COPY
+from airflow_cdc_provider.core.table.states import DROPPING, WITHOUT_COPY, TableState
 from airflow_cdc_provider.core.times import utc_now
 
 
@@ -28,25 +34,47 @@ def known_tables(replicator: Replicator) -> dict[str, str]:
     return tables_in_staging(replicator)
 
 
-def rebuild_index(replicator: Replicator, actor: str) -> list[TableRow]:
+@dataclass(frozen=True)
+class RebuiltIndex:
+    """``unread``: why copies have no row."""
+
+    rows: Sequence[TableRow]
+    unread: Sequence[Problem]
+
+
+def rebuild_index(replicator: Replicator, actor: str) -> RebuiltIndex:
     """Rebuild the index of a replicator from targets and staging alone. Paused and blocked tables keep their state. A
-    table of another state store is taken over by a fence: from then on the target rejects commits of that store."""
-    state, owner, at = replicator.state, replicator.state.owner(), utc_now()
+    table of another state store is taken over by a fence: from then on the target rejects commits of that store. A copy
+    that is dropped in part has a row, so that a run finishes its drop."""
+    state, at, tables = replicator.state, utc_now(), tables_in_staging(replicator)
     allowed, manifests = replicator.definition.freshness, [*replicator.log.manifests(1)]
-    rows = []
-    for table, target_table in tables_in_staging(replicator).items():
-        current = replicator.targets.state(table, target_table)
-        control = current.control
-        if control is None or control.replicator != replicator.name:
-            continue
-        if control.owner != owner:
-            control = commit_fence(replicator, table, target_table, current, actor, owner=owner)
-        row = current_row(table, target_table, control, None, at)
-        rows.append(remeasured_row(row, manifests, allowed))
+    rows, unread, marked = list[TableRow](), list[Problem](), marked_copies(replicator, tables)
+    for table, target_table in tables.items():
+        control = None
+        try:
+            control = _own_control(replicator, table, target_table, actor)
+        except (Fenced, *UNREADABLE) as error:
+            unread += () if table in marked else error.problems
+        if control is not None:
+            row = current_row(table, target_table, control, None, at)
+            rows.append(remeasured_row(row, manifests, allowed))
+        elif table in marked:
+            rows.append(TableRow(table, target_table, TableState.PAUSED, at, DROPPING))
     failpoint("rebuild.before")
     state.change_tables(replicator.name, lambda _: rows)
     state.write_audit(replicator.name, actor, "state rebuild", {"tables": [row.table for row in rows]})
-    return rows
+    return RebuiltIndex(rows, unread)
+
+
+def _own_control(replicator: Replicator, table: str, target_table: str, actor: str) -> ControlRecord | None:
+    """Of a copy of this replicator, which belongs to this state store from now on."""
+    current, owner = replicator.targets.state(table, target_table), replicator.state.owner()
+    control = current.control
+    if control is None or control.replicator != replicator.name:
+        return None
+    if control.owner == owner:
+        return control
+    return commit_fence(replicator, table, target_table, current, actor, owner=owner)
 
 
 def begun_tables(replicator: Replicator) -> set[str]:

@@ -311,6 +311,20 @@ POLICIES = (
         (f"{DROPS}::test_a_run_that_cannot_select_its_tables_shows_what_became_of_a_copy",),
     ),
     Mutant(
+        "a copy that is dropped in part is forgotten with the state store",
+        "airflow_cdc_provider/control/inventory.py",
+        "        elif table in marked:",
+        "        elif control is not None:",
+        (f"{DROPS}::test_a_drop_that_did_not_finish_is_finished_after_a_rebuild[amid]",),
+    ),
+    Mutant(
+        "one copy that cannot be read keeps the index from being rebuilt",
+        "airflow_cdc_provider/control/inventory.py",
+        "        except (Fenced, *UNREADABLE) as error:",
+        "        except Fenced as error:",
+        ("tests/provider/test_cli.py::test_a_rebuild_reports_the_copies_that_it_could_not_read",),
+    ),
+    Mutant(
         "the copy of a renamed table is dropped",
         "airflow_cdc_provider/connectors/sources/postgres/catalog.py",
         "OR c.oid::text = %(oid)s)",

@@ -265,6 +265,18 @@ def test_a_lost_index_is_rebuilt(cdc: CommandLine, harness: RunHarness) -> None:
     assert [t["state"] for t in cdc("status", "shop", "--json").body["tables"]] == ["replicating", "paused"]
 
 
+def test_a_rebuild_reports_the_copies_that_it_could_not_read(cdc: CommandLine, harness: RunHarness) -> None:
+    replicated(harness)
+    (harness.folder / "cdc/state.db").unlink()
+    locked = harness.folder / "lake/public_a/locked"
+    locked.touch()
+    result = cdc("state", "rebuild", "shop", "--json")
+    assert (result.code, [one["code"] for one in result.body["problems"]]) == (75, ["TGT010"])
+    assert [one["table"] for one in result.body["tables"]] == ["public.b"]
+    locked.unlink()
+    assert cdc("state", "rebuild", "shop").code == 0
+
+
 def test_a_closed_stdout_ends_quietly(cdc: CommandLine, harness: RunHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     read, write = os.pipe()
     os.close(read)

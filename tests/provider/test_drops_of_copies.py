@@ -393,10 +393,12 @@ def test_a_settled_drop_fails_no_run_after_a_rebuild(shop: RunHarness) -> None:
     assert [one.code for one in shop.run("r4").problems] == ["DEF041"]
 
 
+@pytest.mark.parametrize("how", HOW)
 def test_a_drop_that_did_not_finish_is_finished_after_a_rebuild(
-    shop: RunHarness, monkeypatch: pytest.MonkeyPatch
+    shop: RunHarness, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
-    killed_in_the_drop(shop, monkeypatch, "before")
+    killed_in_the_drop(shop, monkeypatch, how)
     rebuilt(shop)
+    assert row(shop).state is TableState.PAUSED
     assert shop.run("r3").problems == () and not has_copy(shop)
-    assert row(shop).state is TableState.DROPPED
+    assert row(shop).state is TableState.DROPPED and begun_drops.marked_copies(shop.replicator, [B]) == {}

@@ -102,7 +102,7 @@ def test_unused_control_records_are_removed_and_no_fence_is_used_twice(
     fences = {table: log.highest_fence(table) for table in harness.tables}
     assert fences["public.b"] > 3
     (harness.folder / "state.db").unlink()
-    assert {row.table for row in rebuild_index(harness.replicator, "ann")} == set(harness.tables)
+    assert {row.table for row in rebuild_index(harness.replicator, "ann").rows} == set(harness.tables)
     harness.request(CommandKind.RESYNC)
     assert harness.run("manual__5").problems == ()
     assert all(harness.control(table).fence > fence for table, fence in fences.items())

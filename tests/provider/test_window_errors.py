@@ -54,7 +54,7 @@ def test_after_a_change_of_the_state_store_no_table_moves_until_the_index_is_reb
     assert harness.slot() == 100
 
     before = harness.control("public.a")
-    assert [row.table for row in rebuild_index(harness.replicator, "ann")] == list(harness.tables)
+    assert [row.table for row in rebuild_index(harness.replicator, "ann").rows] == list(harness.tables)
     assert harness.control("public.a").fence == before.fence + 1
     assert harness.run("r3").problems == ()
     assert harness.slot() == 101
@@ -64,7 +64,7 @@ def test_a_rebuilt_index_has_paused_tables_and_takes_no_table_over_twice(harness
     harness.request(CommandKind.PAUSE, "public.a")
     harness.run("r2")
     (harness.folder / "state.db").unlink()
-    states = {row.table: row.state for row in rebuild_index(harness.replicator, "ann")}
+    states = {row.table: row.state for row in rebuild_index(harness.replicator, "ann").rows}
     assert states == {"public.a": TableState.PAUSED, "public.b": TableState.REPLICATING}
     fence = harness.control("public.b").fence
     rebuild_index(harness.replicator, "ann")
