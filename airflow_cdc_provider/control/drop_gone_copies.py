@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from airflow_cdc_provider.connectors.source_features import ConfirmsDrops
 from airflow_cdc_provider.control.begun_drops import not_dropped, remove_copy
 from airflow_cdc_provider.control.drop_marks import end_mark, marked_copies
 from airflow_cdc_provider.control.fences import commit_fence
 from airflow_cdc_provider.control.replicator import LogInfo, Replicator
 from airflow_cdc_provider.control.table_rows import COPY_DROPPED
 from airflow_cdc_provider.core.decisions.facts import Facts
-from airflow_cdc_provider.core.decisions.listed_tables import GoneTable
+from airflow_cdc_provider.core.decisions.listed_tables import GoneTable, gone_problem
 from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind, new_decision
 from airflow_cdc_provider.core.decisions.table_checks import check_source, check_store
 from airflow_cdc_provider.core.errors import UNREADABLE, Blocked, CdcError, Fenced, ForeignTarget, Problem
@@ -90,10 +91,8 @@ def _decided(replicator: Replicator, facts: Facts, gone: GoneTable) -> str | Non
 
 def _begin(replicator: Replicator, facts: Facts, gone: GoneTable, current: TargetState, control: ControlRecord) -> None:
     """Decide the drop, and fence the copy. Raises Blocked if it must stay."""
-    if problem := check_source(facts, gone.table, control) or facts.stream.lost:
+    if problem := _why_it_stays(replicator, facts, gone, current, control):
         raise Blocked(problem)
-    if current.shared:
-        raise Blocked(_shared(gone))
     name, run_id, reason = replicator.name, facts.run_id, "dropped_tables: drop"
     replicator.state.write_audit(name, run_id, "drop copy", {"table": gone.table, "target": gone.target})
     kind, identity = DecisionKind.DROP_COPY, current.identity
@@ -103,6 +102,19 @@ def _begin(replicator: Replicator, facts: Facts, gone: GoneTable, current: Targe
     _read_next_time(replicator, gone.table)
     commit_fence(replicator, gone.table, gone.target, current, run_id, dropping(utc_now(), run_id))
     failpoint("drop.fenced")
+
+
+def _why_it_stays(
+    replicator: Replicator, facts: Facts, gone: GoneTable, current: TargetState, control: ControlRecord
+) -> Problem | None:
+    """``control``: names the table that was copied. The index, by which it is gone, may not know it yet."""
+    source = replicator.source
+    if problem := check_source(facts, gone.table, control) or facts.stream.lost:
+        return problem
+    if current.shared:
+        return _shared(gone)
+    table = source_table(gone.table)
+    return gone_problem(gone, source.is_dropped(table, control.identity) if isinstance(source, ConfirmsDrops) else None)
 
 
 def _shared(gone: GoneTable) -> Problem:

@@ -325,6 +325,13 @@ POLICIES = (
         ("tests/provider/test_cli.py::test_a_rebuild_reports_the_copies_that_it_could_not_read",),
     ),
     Mutant(
+        "whether a table was dropped is asked for the one that the index knows",
+        "airflow_cdc_provider/control/drop_gone_copies.py",
+        "source.is_dropped(table, control.identity) if",
+        "source.is_dropped(table, None) if",
+        (f"{DROPS}::test_the_copy_of_a_renamed_table_that_the_index_does_not_know_stays",),
+    ),
+    Mutant(
         "the copy of a renamed table is dropped",
         "airflow_cdc_provider/connectors/sources/postgres/catalog.py",
         "OR c.oid::text = %(oid)s)",

@@ -125,6 +125,25 @@ def test_a_source_that_has_lost_the_stream_drops_no_copy(shop: RunHarness) -> No
     assert shop.control(B).state.name is TableState.REPLICATING
 
 
+class RenamingSource(FileSource):
+    """``b`` is one of its tables under another name, which only its identity shows."""
+
+    def is_dropped(self, table: str, identity: TableIdentity | None) -> bool:
+        return identity is None
+
+
+def test_the_copy_of_a_renamed_table_that_the_index_does_not_know_stays(shop: RunHarness) -> None:
+    """The run of its first copy died before it wrote the index."""
+    control = shop.control(B)
+    shop.commit("public_b", replace(control, fence=control.fence + 1, identity=TableIdentity("7", {}, 0)))
+    shop.state.change_tables("shop", lambda rows: [replace(rows[B], state=TableState.SNAPSHOTTING, control=None)])
+    shop.source = RenamingSource(shop.source.path)
+    for run in ("r2", "r3"):
+        assert [one.code for one in shop.run(run).problems] == ["TBL004"]
+        assert row(shop).state is TableState.BLOCKED and has_copy(shop)
+    assert shop.control(B).state.name is TableState.REPLICATING
+
+
 def test_a_copy_that_the_target_does_not_have_is_not_called_dropped(shop: RunHarness) -> None:
     lake(shop).drop("public_b", "")
     assert shop.run("r2").problems == ()

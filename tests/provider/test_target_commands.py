@@ -18,6 +18,7 @@ from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.spec.definition import TableRule, Target
 from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable
 from airflow_cdc_provider.core.spec.verification import Verify
+from airflow_cdc_provider.core.table.identity import TableIdentity
 from airflow_cdc_provider.core.table.states import TableState
 from tests.provider.command_line import CommandLine, replicated
 from tests.provider.file_target import FileTarget
@@ -126,10 +127,16 @@ def test_a_command_is_carried_out_where_it_can(shop: RunHarness) -> None:
     assert states(shop)["public.a@wh"] is TableState.PAUSED and shop.state.pending("shop") == ()
 
 
+class DroppedTables(FileSource):
+    def is_dropped(self, table: str, identity: TableIdentity | None) -> bool:
+        return True
+
+
 def test_the_copies_of_a_dropped_table_are_dropped_where_they_can(shop: RunHarness) -> None:
     replicated(shop)
     gone = (GoneTable(copy, "public_a", "public.*", OnDroppedTable.DROP) for copy in ("public.a@wh", "public.a"))
     shop.unusable = {"wh"}
+    shop.source = DroppedTables(shop.source.path)
     facts = replace(observe(shop.replicator, RunContext("r2")).facts, gone=tuple(gone))
     drop_gone_copies(shop.replicator, facts, shop.log_lines.append)
     assert "public.a@wh is not dropped in this run: CON001" in "\n".join(shop.log_lines)
