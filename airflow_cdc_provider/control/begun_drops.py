@@ -17,6 +17,7 @@ from airflow_cdc_provider.control.replicator import LogInfo, Replicator
 from airflow_cdc_provider.control.table_rows import COPY_DROPPED, dropped_row
 from airflow_cdc_provider.core.decisions.facts import Facts, TableFacts
 from airflow_cdc_provider.core.decisions.listed_tables import NOT_DROPPED, on_dropped_table
+from airflow_cdc_provider.core.decisions.operator_decisions import state_before_drop
 from airflow_cdc_provider.core.errors import UNREADABLE, Blocked, CdcError, Fenced, Problem
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable
@@ -55,18 +56,23 @@ def not_dropped(table: str, target_table: str, error: CdcError) -> Problem:
 
 
 class Ending(StrEnum):
-    """``finish``: the table is copied anew. ``take_back``: the copy goes on, since copies are kept now."""
+    """``finish``: the table is copied anew. ``take_back``: the copy goes on, since copies are kept now. ``wait``: it
+    would go on, but cannot be read."""
 
     FINISH = "finish"
     TAKE_BACK = "take_back"
+    WAIT = "wait"
 
 
 @dataclass(frozen=True)
 class BegunDrop:
+    """``unread``: why the copy could not be read."""
+
     table: str
     target: str
     identity: str
     ending: Ending
+    unread: Problem | None = None
 
 
 def marks_of_run(replicator: Replicator, facts: Facts) -> Mapping[str, str]:
@@ -85,15 +91,15 @@ def begun_drops(observation: Observation, marked: Mapping[str, str]) -> Iterator
 
 def _begun(facts: Facts, table: TableFacts, current: TargetState | None, marked: str | None) -> BegunDrop | None:
     """``current``: None if it was not read. ``marked``: the identity in the mark."""
-    name, target = table.task.table, table.task.target
+    name, target, unread = table.task.table, table.task.target, table.problem
     kept = on_dropped_table(facts.definition, table.task.rule) is not OnDroppedTable.DROP
     if current is not None and (control := current.control) is not None:
         own = (control.replicator, control.owner) == (facts.definition.name, facts.owner)
         ending = Ending.TAKE_BACK if kept else Ending.FINISH
         return BegunDrop(name, target, current.identity, ending) if own and drops_copy(control.state) else None
-    nothing_left = current is not None
-    ends = nothing_left or (table.problem is not None and not kept)
-    return BegunDrop(name, target, marked, Ending.FINISH) if marked is not None and ends else None
+    if marked is None or (current is None and unread is None):
+        return None
+    return BegunDrop(name, target, marked, Ending.WAIT if kept and unread else Ending.FINISH, unread)
 
 
 def finish_begun_drops(
@@ -106,19 +112,37 @@ def finish_begun_drops(
         control = observation.states[table].control
         if control is not None and not drops_copy(control.state):
             end_mark(replicator, table)
-    ended = dict[str, Problem | None]()
-    for begun in begun_drops(observation, marked):
-        try:
-            if begun.ending is Ending.FINISH:
-                _finish(replicator, begun, log_info)
-            else:
-                _take_back(replicator, observation, begun, run_id, log_info)
-        except (Blocked, Fenced, *UNREADABLE) as error:
-            log_info(f"{begun.table} is not copied anew in this run: {error}")
-            ended[begun.table] = not_dropped(begun.table, begun.target, error)
+    found = begun_drops(observation, marked)
+    return {begun.table: _end(replicator, observation, begun, run_id, log_info) for begun in found}
+
+
+def _end(
+    replicator: Replicator, observation: Observation, begun: BegunDrop, run_id: str, log_info: LogInfo
+) -> Problem | None:
+    """Why the drop is not finished."""
+    if begun.ending is Ending.WAIT:
+        return _kept_in_part(begun)
+    try:
+        if begun.ending is Ending.FINISH:
+            _finish(replicator, begun, log_info)
         else:
-            ended[begun.table] = None
-    return ended
+            _take_back(replicator, observation, begun, run_id, log_info)
+    except (Blocked, Fenced, *UNREADABLE) as error:
+        log_info(f"{begun.table} is not copied anew in this run: {error}")
+        return not_dropped(begun.table, begun.target, error)
+    return None
+
+
+def _kept_in_part(begun: BegunDrop) -> Problem:
+    return Problem(
+        NOT_DROPPED,
+        f"the copy of {begun.table}, whose drop has begun, cannot be read",
+        where=begun.target,
+        found=str(begun.unread),
+        do="nothing, if the target did not answer: the next run keeps the copy; else it is dropped in part: set "
+        "`dropped_tables: drop` again, or remove what is left of it; then the next run copies the table anew",
+        table=source_table(begun.table),
+    )
 
 
 def _finish(replicator: Replicator, begun: BegunDrop, log_info: LogInfo) -> None:
@@ -130,7 +154,9 @@ def _finish(replicator: Replicator, begun: BegunDrop, log_info: LogInfo) -> None
 def _take_back(
     replicator: Replicator, observation: Observation, begun: BegunDrop, run_id: str, log_info: LogInfo
 ) -> None:
-    state = State(TableState.REPLICATING, utc_now(), "its copy is kept", set_by=run_id)
+    """The copy is again what it was before its drop."""
+    before = state_before_drop(replicator.log.decisions(), begun.table, begun.identity)
+    state = before or State(TableState.REPLICATING, utc_now(), "its copy is kept", set_by=run_id)
     end_mark(replicator, begun.table)
     commit_fence(replicator, begun.table, begun.target, observation.states[begun.table], run_id, state)
     log_info(f"{begun.table}: the source had dropped it; its copy is kept")

@@ -93,10 +93,10 @@ def _begin(replicator: Replicator, facts: Facts, gone: GoneTable, current: Targe
     """Decide the drop, and fence the copy. Raises Blocked if it must stay."""
     if problem := _why_it_stays(replicator, facts, gone, current, control):
         raise Blocked(problem)
-    name, run_id, reason = replicator.name, facts.run_id, "dropped_tables: drop"
+    name, run_id = replicator.name, facts.run_id
     replicator.state.write_audit(name, run_id, "drop copy", {"table": gone.table, "target": gone.target})
-    kind, identity = DecisionKind.DROP_COPY, current.identity
-    decision = new_decision(kind, name, gone.table, run_id, "drop", reason=reason, identity=identity)
+    details = {"reason": "dropped_tables: drop", "identity": current.identity, "state": control.state}
+    decision = new_decision(DecisionKind.DROP_COPY, name, gone.table, run_id, "drop", **details)
     replicator.log.write_decision(decision)
     failpoint("drop.decided")
     _read_next_time(replicator, gone.table)

@@ -13,7 +13,7 @@ from airflow_cdc_provider.core.decisions.listed_tables import (
     separate_new_tables,
     was_copied,
 )
-from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind, OperatorDecision
+from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind, OperatorDecision, state_before_drop
 from airflow_cdc_provider.core.spec.definition import Definition, Source, Staging, TableRule, Target
 from airflow_cdc_provider.core.spec.other_kinds import OtherKind
 from airflow_cdc_provider.core.spec.selection import Selection, left_out, select
@@ -22,7 +22,7 @@ from airflow_cdc_provider.core.table.identity import TableIdentity
 from airflow_cdc_provider.core.table.questions import Answer
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.core.table.state_rows import TableRow
-from airflow_cdc_provider.core.table.states import TableState
+from airflow_cdc_provider.core.table.states import State, TableState
 from tests.core.test_decide import control
 
 ID = Column("id", LogicalType(Kind.INT64), False)
@@ -136,6 +136,22 @@ def test_a_copy_is_only_dropped_if_the_source_confirms_it(
 ) -> None:
     problem = gone_problem(GoneTable("s.a", "a", "s.*", policy), is_dropped)
     assert bool(problem) is blocked
+
+
+def test_the_last_decision_to_drop_a_copy_has_its_state_before_that() -> None:
+    drops = [
+        OperatorDecision(
+            str(number), DecisionKind.DROP_COPY, "shop", table, "run", "", identity=identity, state=State(name, "")
+        )
+        for number, table, identity, name in (
+            (2, "s.a", "x", TableState.PAUSED),
+            (1, "s.a", "x", TableState.REPLICATING),
+            (3, "s.a", "y", TableState.BLOCKED),
+            (4, "s.b", "x", TableState.RESYNCING),
+        )
+    ]
+    assert state_before_drop(drops, "s.a", "x") == State(TableState.PAUSED, "")
+    assert state_before_drop(drops, "s.b", "y") is None
 
 
 OTHERS = {

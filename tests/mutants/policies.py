@@ -271,15 +271,15 @@ POLICIES = (
     Mutant(
         "a new copy is marked as one that is being dropped",
         "airflow_cdc_provider/control/begun_drops.py",
-        "nothing_left = current is not None",
-        "nothing_left = current is not None and table.known",
+        "if marked is None or (current is None and unread is None):",
+        "if marked is None or not table.known:",
         (f"{DROPS}::test_a_new_copy_of_a_table_is_not_marked",),
     ),
     Mutant(
         "a copy of which nothing is left is kept",
         "airflow_cdc_provider/control/begun_drops.py",
-        "ends = nothing_left or (table",
-        "ends = not kept and nothing_left or (table",
+        "Ending.WAIT if kept and unread else Ending.FINISH",
+        "Ending.WAIT if kept else Ending.FINISH",
         (f"{DROPS}::test_a_copy_of_which_nothing_is_left_cannot_be_kept",),
     ),
     Mutant(
@@ -330,6 +330,20 @@ POLICIES = (
         "source.is_dropped(table, control.identity) if",
         "source.is_dropped(table, None) if",
         (f"{DROPS}::test_the_copy_of_a_renamed_table_that_the_index_does_not_know_stays",),
+    ),
+    Mutant(
+        "what is left of a copy that is to be kept meanwhile shows as an outage",
+        "airflow_cdc_provider/control/begun_drops.py",
+        "        return _kept_in_part(begun)\n",
+        "        return None\n",
+        (f"{DROPS}::test_the_rest_of_a_copy_that_is_to_be_kept_meanwhile_is_named",),
+    ),
+    Mutant(
+        "a paused copy takes changes when its drop is taken back",
+        "airflow_cdc_provider/control/begun_drops.py",
+        "    state = before or State(",
+        "    state = State(",
+        (f"{DROPS}::test_a_copy_that_is_taken_back_is_what_it_was",),
     ),
     Mutant(
         "the copy of a renamed table is dropped",

@@ -248,6 +248,21 @@ def test_a_run_that_cannot_select_its_tables_shows_what_became_of_a_copy(
     assert shop.open("r3").plan.copy == (B,)
 
 
+def test_the_rest_of_a_copy_that_is_to_be_kept_meanwhile_is_named(
+    shop: RunHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed_in_the_drop(shop, monkeypatch, "amid")
+    drop, rules = shop.definition, (TableRule("public.*"), TableRule(B, dropped_tables=OnDroppedTable.KEEP))
+    shop.definition = replace(shop.definition, tables=rules)
+    list_tables(shop, A, B)
+    for run in ("r3", "r4"):
+        (problem,) = shop.run(run).problems
+        assert problem.code == "RUN002" and "public.b, whose drop has begun, cannot be read" in problem.what
+        assert "set `dropped_tables: drop` again" in problem.do and has_copy(shop)
+    shop.definition = drop
+    assert shop.open("r5").plan.copy == (B,) and not has_copy(shop)
+
+
 VIEW = Blocked.of("TGT066", "a view depends on the table")
 OUTAGE = TargetUnavailable.of("TGT010", "the lake does not answer")
 
@@ -295,6 +310,21 @@ def test_a_copy_that_is_to_be_kept_meanwhile_is_kept(shop: RunHarness, monkeypat
     assert dry_run(shop.replicator).has_work
     assert shop.open("r4").plan.copy == () and has_copy(shop)
     assert shop.control(B).state.name is TableState.REPLICATING
+
+
+@pytest.mark.parametrize("name", [TableState.PAUSED, TableState.RESYNCING, TableState.BLOCKED])
+def test_a_copy_that_is_taken_back_is_what_it_was(
+    shop: RunHarness, monkeypatch: pytest.MonkeyPatch, name: TableState
+) -> None:
+    control = shop.control(B)
+    state = State(name, "2026-01-01T00:00:00.000+00:00", "as it was", "a remedy", set_by="ann", command="7")
+    shop.commit("public_b", replace(control, fence=control.fence + 1, state=state))
+    killed_in_the_drop(shop, monkeypatch, "before")
+    rules = (TableRule("public.*"), TableRule(B, dropped_tables=OnDroppedTable.KEEP))
+    shop.definition = replace(shop.definition, tables=rules)
+    list_tables(shop, A, B)
+    shop.open("r3")
+    assert shop.control(B).state == state
 
 
 @pytest.mark.parametrize("kind", [CommandKind.PAUSE, CommandKind.RESUME, CommandKind.REWIND])

@@ -33,7 +33,8 @@ class OperatorDecision:
     """``id``: sorts by time. ``command``: the id of the command with the decision. ``decided_at``: UTC in ISO 8601
     format. ``record``: the id of the bad record; ``values``: canonical values that replace its own. ``question``: its
     id; ``window``: after which its change happened; ``columns``: dropped column → added column, for the answer
-    ``rename``; column → its id, for ``ignore``. ``identity``: of the copy to drop."""
+    ``rename``; column → its id, for ``ignore``. ``identity``: of the copy to drop; ``state``: its state
+    before that."""
 
     id: str
     kind: DecisionKind
@@ -49,6 +50,7 @@ class OperatorDecision:
     answer: Answer | None = None
     columns: dict[str, str] = field(default_factory=dict)
     identity: str = ""
+    state: State | None = None
     window: int | None = None
 
 
@@ -74,6 +76,13 @@ def find_delete_approval(
         return None
     approvals = (one for one in decisions if one.kind is DecisionKind.APPROVE_DELETES and one.table == table)
     return next((one for one in approvals if one.command == state.command), None)
+
+
+def state_before_drop(decisions: Iterable[OperatorDecision], table: str, identity: str) -> State | None:
+    """Of the copy of ``table`` with this identity, by the last decision to drop it; None if there was none."""
+    drops = [one for one in decisions if one.kind is DecisionKind.DROP_COPY]
+    own = [one for one in drops if (one.table, one.identity) == (table, identity)]
+    return max(own, key=lambda one: one.id).state if own else None
 
 
 def decisions_by_record(decisions: Iterable[OperatorDecision], copy: str) -> dict[str, OperatorDecision]:
