@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 
@@ -182,10 +182,11 @@ def _splits(job: Job, limits: Limits) -> list[WindowSplit]:
 @dataclass(frozen=True)
 class _ReadSplits:
     """``failed``: tables that could not be read, of a source that reads each table separately. A comparison has none:
-    it needs its table."""
+    it needs its table. ``unread``: where they are to be read from."""
 
     landed: list[tuple[WindowSplit, LandedSplit]]
     failed: dict[str, Problem]
+    unread: Position = field(default_factory=dict)
 
 
 def _read_splits(job: Job, splits: Sequence[WindowSplit]) -> _ReadSplits:
@@ -201,7 +202,8 @@ def _read_splits(job: Job, splits: Sequence[WindowSplit]) -> _ReadSplits:
         if refused or job.step.kind is StepKind.VERIFY or not _is_of_table(split, error):
             raise error
     failed = {split.stream.table: error.problems[0] for split, error in errors}
-    return _ReadSplits([(split, result.landed) for split, result in pairs if result.landed], failed)
+    unread = {channel: at for split, _ in errors for channel, at in split.stream.lo.items()}
+    return _ReadSplits([(split, result.landed) for split, result in pairs if result.landed], failed, unread)
 
 
 def _is_of_table(split: WindowSplit, error: CdcError) -> bool:
@@ -260,8 +262,8 @@ def watermarked(job: Job, manifest: Manifest, resolved_times: Mapping[str, datet
 
 def _end_position(lo: Position, read: _ReadSplits) -> dict[str, str]:
     """The end of the last transaction of each channel; the limit where the stream was read to it without a
-    transaction."""
-    hi = dict(lo)
+    transaction; the begin where it could not be read."""
+    hi = {**read.unread, **lo}
     for split, part in read.landed:
         if part.hi is not None:
             hi.update(part.hi)

@@ -252,3 +252,10 @@ def test_a_table_that_is_gone_is_an_error_of_this_table_and_a_lost_connection_on
     polling = Polling("sqlite", replace(shop.info, schema=f"{shop.info.schema}/nothing"))
     with pytest.raises(SourceUnreachable):
         polling.source.status({"main.orders": split.lo["main.gone"]}, ["main.orders"])
+
+
+def test_an_error_while_rows_are_fetched_is_none_of_the_connection(shop: Shop) -> None:
+    failing = "SELECT 1 UNION ALL SELECT abs(-9223372036854775808)"
+    with pytest.raises(SourceUnavailable) as failure, shop.polling().source.database.session() as connection:
+        connection.exec_driver_sql(failing).fetchall()
+    assert not isinstance(failure.value, SourceUnreachable)

@@ -89,3 +89,17 @@ def test_an_unexpected_error_of_a_table_is_one_of_this_table(
     error = pickle.loads(pickle.dumps(land_split(split).error))
     assert type(error) is SourceUnavailable and error.problems[0].code == "JOB001"
     assert replace(error.problems[0], found="").do
+
+
+def test_a_table_whose_first_interval_cannot_be_read_keeps_its_start_position(
+    table: ScriptedTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise it would start at the later position of the other tables."""
+    job = table.job(StepKind.EXTRACT, (TASK,), window=1)
+    at = {"s.t": "t 1", "s.u": "u 1"}
+    streams = [StreamSplit({name: begin}, {name: "limit"}, {}, name) for name, begin in at.items()]
+    splits = [WindowSplit(job.step, job.secrets, {}, one, number, Limits()) for number, one in enumerate(streams)]
+    results = [SplitResult(None, SourceUnavailable.of("SRC056", "x"), 1, 0.1), SplitResult(LANDED, None, 1, 0.1)]
+    monkeypatch.setattr(extract, "_choose_reader", lambda job, splits: lambda *given: results)
+    read = extract._read_splits(job, splits)
+    assert extract._end_position({"s.u": "u 1"}, read) == {"s.t": "t 1", "s.u": "limit"}

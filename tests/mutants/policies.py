@@ -325,7 +325,7 @@ POLICIES = (
         ("tests/provider/test_cli.py::test_a_rebuild_reports_the_copies_that_it_could_not_read",),
     ),
     Mutant(
-        "whether a table was dropped is asked for the one that the index knows",
+        "whether a table was dropped is asked for the identity in the index",
         "airflow_cdc_provider/control/drop_gone_copies.py",
         "source.is_dropped(table, control.identity) if",
         "source.is_dropped(table, None) if",

@@ -68,8 +68,8 @@ class TableIdentity:
     ``label_versions``: a number per label that changes with each new name.
     ``positional``: column numbers are positions, which change if an earlier column is added or dropped.
     ``membership``: changes each time that the stream starts to carry the table; empty if it does not, and for sources
-    without such lists. ``sent``: which of its changes the stream carries; None if that is not known. ``key``: the id of
-    the key's index, where the stream does not show that the table had no key for some time."""
+    without such lists. ``sent``: which of its changes the stream carries; None if that is not known. ``key``: changes
+    each time that the table gets a primary key."""
 
     table: str
     columns: Mapping[str, ColumnIdentity]
@@ -91,7 +91,7 @@ class TableIdentity:
 
 
 ALTERED = "what the stream carries was altered, and may have lacked changes for some time"
-OTHER_KEY = "the index of the key was made anew: rows may have had equal keys meanwhile"
+OTHER_KEY = "the table got its primary key anew: rows may have had equal keys before"
 RECOMPUTED = "the table was rewritten by a statement that may have set the values of a column"
 
 

@@ -96,7 +96,11 @@ class Database:
     @contextmanager
     def session(self, autocommit: bool = True) -> Iterator[sa.Connection]:
         """A session under the fixed settings. Streamed results require a transaction, so ``autocommit=False``."""
-        with self.errors(), self.engine.connect() as connection:
+        try:
+            connected = self.engine.connect()
+        except sa.exc.DBAPIError as error:
+            raise self._failure(error, connecting=True) from error
+        with self.errors(), connected as connection:
             if autocommit:
                 connection = connection.execution_options(isolation_level="AUTOCOMMIT")
             yield connection
@@ -126,7 +130,7 @@ class Database:
         host = (url.host or "").lower() + (f":{port}" if url.host and port else "")
         return {"system": self.system, "host": host, "database": url.database or "", **query}
 
-    def _failure(self, error: sa.exc.DBAPIError) -> CdcError:
+    def _failure(self, error: sa.exc.DBAPIError, connecting: bool = False) -> CdcError:
         original = error.orig
         state, number = error_codes(original)
         words = _first_line(original or error)
@@ -139,7 +143,7 @@ class Database:
             do = f"grant SELECT on the tables to {self.info.login}, or correct connection {self.info.connection_id}"
             return server_errors.missing_privilege(self.location, found, do)
         failure = server_errors.server_failed(self.location, found, meaning)
-        lost = error.statement is None or error.connection_invalidated
+        lost = connecting or error.connection_invalidated
         return SourceUnreachable(*failure.problems) if lost and isinstance(failure, SourceUnavailable) else failure
 
 

@@ -144,9 +144,10 @@ def _postgres(connection: sa.Connection, described: Mapping[str, PolledTable]) -
 
 def _as_polled(identity: TableIdentity) -> TableIdentity:
     """A poll does not find the value of a new column in old rows, so ``in_rows`` is set. A partition that is detached
-    and attached again gets another identity, because it may have other rows with old timestamps."""
+    and attached again gets another identity, because it may have other rows with old timestamps. What was changed and
+    changed back since the last poll has no effect on the rows that it reads."""
     columns = {name: replace(column, filled=False, in_rows=True) for name, column in identity.columns.items()}
-    return replace(identity, columns=columns, partitions=dict(_partitions(identity)))
+    return replace(identity, columns=columns, partitions=dict(_partitions(identity)), label_versions={}, key="")
 
 
 def _partitions(identity: TableIdentity) -> Iterator[tuple[str, TablePartition]]:

@@ -77,10 +77,9 @@ SELECT EXISTS (
     WHERE age(r.xmin) > age(link.xmin)
        OR r.xmin::text = link.xmin::text AND r.cmin::text::int8 < link.command)
 """
-# Only with whole rows as replica identity may rows be updated and deleted while the table has no key.
+# A rebuilt index belongs to the same constraint.
 KEYS = """
-SELECT i.indrelid::int8, i.indexrelid::int8 FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid
-WHERE i.indrelid = ANY (%(tables)s) AND i.indisprimary AND c.relreplident = 'f'
+SELECT conrelid::int8, oid::int8 FROM pg_constraint WHERE conrelid = ANY (%(tables)s) AND contype = 'p'
 """
 FILES = "SELECT xmin::text FROM pg_class WHERE oid = ANY (%(oids)s)"
 READABLE = "SELECT pg_relation_size(%(oid)s) = 0, has_table_privilege(%(oid)s::oid, 'SELECT')"
@@ -98,7 +97,7 @@ def read_identities(connection: Session, tables: Sequence[CatalogTable], domains
     oids = {"tables": [table.oid for table in tables]}
     columns, last_numbers = _columns(connection, oids, {table.oid: table for table in tables}, domains)
     labels, composites = _types(connection, oids)
-    keys = {table: str(index) for table, index in connection.execute(KEYS, oids)}
+    keys = {table: str(constraint) for table, constraint in connection.execute(KEYS, oids)}
     partitions: dict[int, dict[str, TablePartition]] = {}
     for table, oid, name, file, joined in connection.execute(PARTITIONS, oids):
         partitions.setdefault(table, {})[str(oid)] = TablePartition(name, str(file), joined)

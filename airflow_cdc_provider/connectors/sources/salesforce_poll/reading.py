@@ -29,10 +29,11 @@ def has_rows(entity: PolledObject, query: Query) -> bool:
     return next(entity.org.rest.query(text, deleted=True), None) is not None
 
 
-def read_interval(entity: PolledObject, query: Query, deletes_from: datetime) -> Iterator[Page]:
-    """Deleted records come first, so that a record that was restored follows its delete. Raises what ``Http.send``
+def read_interval(entity: PolledObject, query: Query, deletes_from: datetime | None) -> Iterator[Page]:
+    """Deleted records come first, so that a record that was restored follows its delete. ``deletes_from``: None where
+    an interval continues, whose deletes were read at its begin. Raises what ``Http.send``
     raises, SourceUnavailable (SRC056) if a value does not have its column's type, and DeletesExpired."""
-    if query.after is None and (ids := deleted_ids(entity, deletes_from, query.upto)):
+    if deletes_from is not None and (ids := deleted_ids(entity, deletes_from, query.upto)):
         yield Page([Row(None, key_of(record_id), "", deleted=True) for record_id in ids], None)
     while (part := _next_bulk_query(entity, query)) is not None:
         try:

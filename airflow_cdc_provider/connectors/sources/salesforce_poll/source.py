@@ -132,9 +132,8 @@ class SalesforcePollSource(PollingSource):
             yield Copy(anchor.floor, anchor.position, schema, read, rows, unlogged=unlogged)
 
     def _read(self, entity: PolledObject, lo: PollPosition, limit: PollPosition) -> Iterator[Page]:
-        return read_interval(
-            entity, first_query(lo, limit, self.options, entity.schema.key), deletes_since(lo, self.options)
-        )
+        query = first_query(lo, limit, self.options, entity.schema.key)
+        return read_interval(entity, query, None if lo.after else deletes_since(lo, self.options))
 
     def _has_changes(self, table: str, lo: PollPosition, limit: PollPosition) -> bool:
         """Before the position of an idle table is advanced, deletes that no query shows are checked, too."""
