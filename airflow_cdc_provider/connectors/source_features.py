@@ -344,7 +344,8 @@ class HasIdentities(Protocol):
         self, table: str, position: Position, now: TableIdentity, changes: UnloggedChanges, truncated: bool
     ) -> UnloggedChanges:
         """``changes`` of ``table`` without those that the stream carries after ``position``. ``truncated``: the change
-        log contains a TRUNCATE of the table that the copy does not have yet."""
+        log contains a TRUNCATE of the table that the copy does not have yet. Raises SourceUnavailable where this table
+        cannot be queried, SourceUnreachable where none can."""
 
 
 @runtime_checkable

@@ -32,7 +32,15 @@ from airflow_cdc_provider.core.decisions.pending_resyncs import pending_resyncs
 from airflow_cdc_provider.core.decisions.renamed_tables import is_followed, rename_policy
 from airflow_cdc_provider.core.decisions.run_plan import Mode
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import UNREADABLE, CheckFailed, IdentityChanged, PositionLost, Retryable
+from airflow_cdc_provider.core.errors import (
+    UNREADABLE,
+    CheckFailed,
+    IdentityChanged,
+    PositionLost,
+    Retryable,
+    SourceUnavailable,
+    SourceUnreachable,
+)
 from airflow_cdc_provider.core.log.change_log import Manifest
 from airflow_cdc_provider.core.log.change_records import Operation
 from airflow_cdc_provider.core.proof.schedule import DueComparison, due_comparison
@@ -251,7 +259,12 @@ def _with_identity(
             for number, manifest in log.manifests.items()
             if number > control.window and (part := manifest.tables.get(control.source_table))
         )
-        changes = source.not_streamed(control.source_table, log.hi, identity, changes, truncated)
+        try:
+            changes = source.not_streamed(control.source_table, log.hi, identity, changes, truncated)
+        except SourceUnreachable:
+            raise
+        except SourceUnavailable as error:  # a query of this table alone, which may take too long
+            return replace(table, identity=identity, problem=error.problems[0])
     return replace(table, identity=identity, unlogged=changes)
 
 
