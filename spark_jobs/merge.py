@@ -136,9 +136,7 @@ def _control_record(job: Job, task: TableTask, control: ControlRecord, batch: Ba
         record,
         carry=batch.carry,
         retired_below=batch.retired_below,
-        applied=control.applied.after(control.window, batch.newest, job.log.oldest())
-        if batch.newest
-        else control.applied,
+        applied=control.applied.after(control.window, batch.newest, job.log.oldest()),
         versions_until=batch.versions_until,
         ignored=control.ignored if batch.ignored is None else batch.ignored,
         schema=batch.schema,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -17,7 +17,6 @@ from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.serde import from_plain, to_plain
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.table.control_record import ControlRecord
-from airflow_cdc_provider.core.table.former_columns import with_other_types
 from airflow_cdc_provider.core.table.merge_plan import DELETED, ORDER, schema_delta
 from airflow_cdc_provider.core.table.own_rows import own_rows
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
@@ -28,7 +27,7 @@ from airflow_cdc_provider.targets.database.commits import merge
 from airflow_cdc_provider.targets.database.loading import LoadedPart, finish_load, load_part
 from airflow_cdc_provider.targets.database.merge_sql import Effect, own_condition
 from airflow_cdc_provider.targets.database.names import COPIED, STAGED, copy_name, staging_table
-from airflow_cdc_provider.targets.database.server import ReadsByJdbc, ReadsByParts, ReadsTables, Server, ShowsTypes
+from airflow_cdc_provider.targets.database.server import ReadsByJdbc, ReadsByParts, ReadsTables, Server
 from airflow_cdc_provider.targets.database.shards import copy_into_shared
 from airflow_cdc_provider.targets.database.sql import Sql
 from airflow_cdc_provider.targets.database.staging import (
@@ -115,15 +114,10 @@ class DatabaseWriter:
             cursor = connection.cursor()
             missing = schema_delta(added, server.columns(cursor, task.target), sql.column_id).missing
             present = tuple(column for column in added if column not in missing)
-            others = self._with_other_types(cursor, task, present)
+            former = task.control.former if task.control else {}
+            others = self.tables.with_other_types(cursor, task.target, present, task.schema.key, former)
             taken = [one.name for one in present if with_values and _has_value(cursor, sql, task.target, one.name)]
             return [column.name for column in present if column.name in {*others, *taken}]
-
-    def _with_other_types(self, cursor: Any, task: TableTask, columns: tuple[Column, ...]) -> Collection[str]:
-        if isinstance(self.tables.server, ShowsTypes):
-            return self.tables.with_other_types(cursor, task.target, columns, task.schema.key)
-        sql, former = self.tables.sql, task.control.former if task.control else {}
-        return with_other_types(former, columns, sql.column_id, partial(sql.column_type, in_key=False))
 
     def copy(self, task: TableTask, rows: CopiedRows) -> CopyCommit:
         frame = rows.frame()

@@ -126,6 +126,7 @@ def test_the_windows_with_later_changes_than_a_recent_one_are_few() -> None:
 def test_a_batch_without_changes_and_a_late_one_keep_the_newest_order_key() -> None:
     applied = AppliedOrder(1).after(1, order(9), 1).after(2, "", 1).after(3, order(4), 1)
     assert (applied.since, applied.newest) == (1, order(9))
+    assert applied.after(4, "", 1) == applied
 
 
 def test_a_copy_made_before_this_was_recorded_has_forgotten_what_its_log_lacks() -> None:

@@ -119,8 +119,8 @@ REFUSING_TARGETS = (
     Mutant(
         "an initial value in BigQuery is another double than loaded ones",
         f"{TARGETS}/bigquery/sql.py",
-        "            canonical = as_float32(canonical)",
-        "            canonical = float(canonical)",
+        "        canonical = as_stored(canonical, column.type.kind)\n",
+        "",
         ("tests/core/test_bigquery.py",),
     ),
     Mutant(

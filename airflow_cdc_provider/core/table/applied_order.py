@@ -34,8 +34,10 @@ class AppliedOrder:
     marks: tuple[Mark, ...] = ()
 
     def after(self, cursor: int, newest: str, oldest: int) -> AppliedOrder:
-        """After a batch from ``cursor`` on, whose highest order key is ``newest``. ``oldest``: the oldest window of the
-        log."""
+        """After a batch from ``cursor`` on, whose highest order key is ``newest``; empty for one without changes.
+        ``oldest``: the oldest window of the log."""
+        if not newest:
+            return self
         marks = [mark for mark in self.marks if mark.window >= oldest - 1]
         if self.newest or self.since is not None:
             marks.append(Mark(cursor, self.newest))

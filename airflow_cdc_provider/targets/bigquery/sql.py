@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from airflow_cdc_provider.core.table.floats import as_float32
+from airflow_cdc_provider.core.table.floats import as_stored
 from airflow_cdc_provider.core.table.merge_plan import STAGED_ALIAS as S
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.core.table.special_values import FLOATS, NONE, Specials
@@ -87,8 +87,7 @@ class BigQuerySql(UpdatesFrom):
         kind = unparameterized(self.column_type(column, in_key=False))
         if canonical is None:
             return f"CAST(NULL AS {kind})"
-        if column.type.kind is Kind.FLOAT32 and isinstance(canonical, (int, float)):
-            canonical = as_float32(canonical)
+        canonical = as_stored(canonical, column.type.kind)
         text = text_literal(canonical if isinstance(canonical, str) else json.dumps(canonical))
         if kind == "BYTES":
             return f"FROM_BASE64({text})"

@@ -19,6 +19,7 @@ from airflow_cdc_provider.core.errors import Blocked, Problem, TargetUnavailable
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.table.alterations import Alteration
 from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.former_columns import with_other_types
 from airflow_cdc_provider.core.table.published_cut import Cut
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.special_values import Specials
@@ -125,11 +126,17 @@ class DatabaseTarget(UnversionedTarget):
         return [*lacking, *other_types(self.server, types, schema.columns, schema.key).values()]
 
     def with_other_types(
-        self, cursor: Any, target_table: str, columns: tuple[Column, ...], key: Sequence[str]
+        self,
+        cursor: Any,
+        target_table: str,
+        columns: tuple[Column, ...],
+        key: Sequence[str],
+        former: Mapping[str, str],
     ) -> Collection[str]:
-        """The names of those that the table has with a type that does not fit. ``key``: of the copy."""
+        """The names of those that the table has with a type that does not fit. ``key``: of the copy. ``former``: the
+        types of its former columns, for a server that shows none."""
         if not isinstance(self.server, ShowsTypes):
-            return ()
+            return with_other_types(former, columns, self.sql.column_id, partial(self.sql.column_type, in_key=False))
         return other_types(self.server, self.server.declared_types(cursor, target_table), columns, key)
 
     def existing(self, target_tables: Collection[str]) -> Collection[str]:

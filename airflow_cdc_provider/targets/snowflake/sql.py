@@ -7,7 +7,7 @@ from base64 import b64decode
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from airflow_cdc_provider.core.table.floats import as_float32
+from airflow_cdc_provider.core.table.floats import as_stored
 from airflow_cdc_provider.core.table.merge_plan import STAGED_ALIAS as S
 from airflow_cdc_provider.core.table.schema import Column, Kind, TableSchema
 from airflow_cdc_provider.core.table.special_values import FLOATS, NONE, TEXTS, Specials
@@ -89,8 +89,7 @@ class SnowflakeSql(UpdatesFrom):
         kind = self.column_type(column, in_key=False)
         if canonical is None:
             return f"NULL::{kind}"
-        if column.type.kind is Kind.FLOAT32 and isinstance(canonical, (int, float)):
-            canonical = as_float32(canonical)
+        canonical = as_stored(canonical, column.type.kind)
         text = canonical if isinstance(canonical, str) else json.dumps(canonical)
         if column.type.kind is Kind.BYTES:
             return f"TO_BINARY('{b64decode(text).hex()}', 'HEX')"
