@@ -54,7 +54,7 @@ def late_schemas(
     late = {schema_id: one for schema_id, one in found.items() if one[1].schema_id != later.schema_id}
     if not late:
         return LateSchemas()
-    renamed = _decided_renames(log, task, control)
+    renamed = _renamed_since_copy(log, task, control)
     for window, schema in late.values():
         if unclear := list(unclear_changes(schema, later, renamed)):
             found_changes = f"a change of an earlier schema; since then: {'; '.join(unclear)}"
@@ -75,7 +75,7 @@ def require_columns_since(
     change has a value of the former one. ``windows``: of the batch. ``later``: the schema of the table after it."""
     if not late.in_any(windows):
         return
-    renamed = _decided_renames(log, task, control)
+    renamed = _renamed_since_copy(log, task, control)
     for window in windows:
         for schema_id, order_key in first_keys_of(log, window, control.floor).items():
             if order_key > late.schemas_after:
@@ -88,8 +88,7 @@ def require_columns_since(
                 raise unknown_meaning(task, control, window.window, found, ALLOWED)
 
 
-def _decided_renames(log: ChangeLog, task: TableTask, control: ControlRecord) -> Mapping[str, str]:
-    """Those of operators since the copy."""
+def _renamed_since_copy(log: ChangeLog, task: TableTask, control: ControlRecord) -> dict[str, str]:
     return decided_renames(log.decisions(), task.table, control.applied.since or 0)
 
 
