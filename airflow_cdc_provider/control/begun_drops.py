@@ -16,43 +16,14 @@ from airflow_cdc_provider.control.observe import Observation
 from airflow_cdc_provider.control.replicator import LogInfo, Replicator
 from airflow_cdc_provider.control.table_rows import COPY_DROPPED, dropped_row
 from airflow_cdc_provider.core.decisions.facts import Facts, TableFacts
-from airflow_cdc_provider.core.decisions.listed_tables import NOT_DROPPED, on_dropped_table
+from airflow_cdc_provider.core.decisions.listed_tables import kept_in_part, not_dropped, on_dropped_table
 from airflow_cdc_provider.core.decisions.operator_decisions import state_before_drop
-from airflow_cdc_provider.core.errors import UNREADABLE, Blocked, CdcError, Fenced, Problem
+from airflow_cdc_provider.core.errors import UNREADABLE, Blocked, Fenced, Problem
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable
-from airflow_cdc_provider.core.table.copies import source_table
 from airflow_cdc_provider.core.table.states import State, TableState, drops_copy
 from airflow_cdc_provider.core.times import utc_now
 from airflow_cdc_provider.targets.target import ReleasesTables, TargetState
-
-
-def remove_copy(replicator: Replicator, table: str, target_table: str, identity: str) -> None:
-    """Remove a copy whose drop has begun, or what is left of it. May be repeated after a crash."""
-    target = replicator.targets.of(table)
-    mark_copy(replicator, table, identity)
-    if isinstance(target, ReleasesTables):  # unless the YAML names another type meanwhile
-        target.drop(target_table, identity)
-        failpoint("drop.dropped")
-        target.release(table, target_table, identity)
-    failpoint("drop.released")
-    at = replicator.state.now()
-    replicator.state.change_tables(
-        replicator.name, lambda rows: [dropped_row(rows[table], COPY_DROPPED, "", at)] if table in rows else []
-    )
-    if marked_copies(replicator, [table]).get(table) == identity:
-        end_mark(replicator, table)
-
-
-def not_dropped(table: str, target_table: str, error: CdcError) -> Problem:
-    return Problem(
-        NOT_DROPPED,
-        f"the copy of {table}, which the source dropped, is not dropped yet",
-        where=target_table,
-        found=str(error),
-        do="nothing, if the target did not answer: the next run drops it; else remove what prevents it",
-        table=source_table(table),
-    )
 
 
 class Ending(StrEnum):
@@ -110,10 +81,19 @@ def finish_begun_drops(
     marked = marks_of_run(replicator, observation.facts)
     for table in marked.keys() & observation.states.keys():
         control = observation.states[table].control
-        if control is not None and not drops_copy(control.state):
+        if control is not None and not drops_copy(control.state):  # taken back, or restored by others
             end_mark(replicator, table)
     found = begun_drops(observation, marked)
     return {begun.table: _end(replicator, observation, begun, run_id, log_info) for begun in found}
+
+
+def with_unfinished(observation: Observation, ended: Mapping[str, Problem | None]) -> Observation:
+    """With the reasons why drops are not finished."""
+    tables = tuple(
+        replace(table, problem=ended[table.task.table] or table.problem) if table.task.table in ended else table
+        for table in observation.facts.tables
+    )
+    return replace(observation, facts=replace(observation.facts, tables=tables))
 
 
 def _end(
@@ -121,7 +101,7 @@ def _end(
 ) -> Problem | None:
     """Why the drop is not finished."""
     if begun.ending is Ending.WAIT:
-        return _kept_in_part(begun)
+        return kept_in_part(begun.table, begun.target, str(begun.unread))
     try:
         if begun.ending is Ending.FINISH:
             _finish(replicator, begun, log_info)
@@ -129,26 +109,31 @@ def _end(
             _take_back(replicator, observation, begun, run_id, log_info)
     except (Blocked, Fenced, *UNREADABLE) as error:
         log_info(f"{begun.table} is not copied anew in this run: {error}")
-        return not_dropped(begun.table, begun.target, error)
+        return not_dropped(begun.table, begun.target, str(error))
     return None
-
-
-def _kept_in_part(begun: BegunDrop) -> Problem:
-    return Problem(
-        NOT_DROPPED,
-        f"the copy of {begun.table}, whose drop has begun, cannot be read",
-        where=begun.target,
-        found=str(begun.unread),
-        do="nothing, if the target did not answer: the next run keeps the copy; else it is dropped in part: set "
-        "`dropped_tables: drop` again, or remove what is left of it; then the next run copies the table anew",
-        table=source_table(begun.table),
-    )
 
 
 def _finish(replicator: Replicator, begun: BegunDrop, log_info: LogInfo) -> None:
     remove_copy(replicator, begun.table, begun.target, begun.identity)
     where = replicator.targets.of(begun.table).locate(begun.target)
     log_info(f"{begun.table}: the source had dropped it; dropped {where}")
+
+
+def remove_copy(replicator: Replicator, table: str, target_table: str, identity: str) -> None:
+    """Remove a copy whose drop has begun, or what is left of it. May be repeated after a crash."""
+    target = replicator.targets.of(table)
+    mark_copy(replicator, table, identity)
+    if isinstance(target, ReleasesTables):  # unless the YAML names another type meanwhile
+        target.drop(target_table, identity)
+        failpoint("drop.dropped")
+        target.release(table, target_table, identity)
+    failpoint("drop.released")
+    at = replicator.state.now()
+    replicator.state.change_tables(
+        replicator.name, lambda rows: [dropped_row(rows[table], COPY_DROPPED, "", at)] if table in rows else []
+    )
+    if marked_copies(replicator, [table]).get(table) == identity:
+        end_mark(replicator, table)
 
 
 def _take_back(
@@ -160,12 +145,3 @@ def _take_back(
     end_mark(replicator, begun.table)
     commit_fence(replicator, begun.table, begun.target, observation.states[begun.table], run_id, state)
     log_info(f"{begun.table}: the source had dropped it; its copy is kept")
-
-
-def with_unfinished(observation: Observation, ended: Mapping[str, Problem | None]) -> Observation:
-    """With the reasons why drops are not finished."""
-    tables = tuple(
-        replace(table, problem=ended[table.task.table] or table.problem) if table.task.table in ended else table
-        for table in observation.facts.tables
-    )
-    return replace(observation, facts=replace(observation.facts, tables=tables))

@@ -12,13 +12,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from airflow_cdc_provider.connectors.source_features import ConfirmsDrops
-from airflow_cdc_provider.control.begun_drops import not_dropped, remove_copy
+from airflow_cdc_provider.control.begun_drops import remove_copy
 from airflow_cdc_provider.control.drop_marks import end_mark, marked_copies
 from airflow_cdc_provider.control.fences import commit_fence
 from airflow_cdc_provider.control.replicator import LogInfo, Replicator
 from airflow_cdc_provider.control.table_rows import COPY_DROPPED
 from airflow_cdc_provider.core.decisions.facts import Facts
-from airflow_cdc_provider.core.decisions.listed_tables import GoneTable, gone_problem
+from airflow_cdc_provider.core.decisions.listed_tables import GoneTable, gone_problem, not_dropped
 from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind, new_decision
 from airflow_cdc_provider.core.decisions.table_checks import check_source, check_store
 from airflow_cdc_provider.core.errors import UNREADABLE, Blocked, CdcError, Fenced, ForeignTarget, Problem
@@ -48,7 +48,7 @@ def _drop_gone(replicator: Replicator, facts: Facts, gone: GoneTable, log_info: 
 
 
 def _why_left(gone: GoneTable, error: CdcError) -> Problem:
-    return error.problems[0] if isinstance(error, Blocked) else not_dropped(gone.table, gone.target, error)
+    return error.problems[0] if isinstance(error, Blocked) else not_dropped(gone.table, gone.target, str(error))
 
 
 def _drop(replicator: Replicator, facts: Facts, gone: GoneTable, log_info: LogInfo) -> str:
@@ -58,7 +58,7 @@ def _drop(replicator: Replicator, facts: Facts, gone: GoneTable, log_info: LogIn
         kind = replicator.definition.target_named(target_of_copy(gone.table)).type
         log_info(f"{gone.table}: the target type {kind} drops no table")
         return f"the source dropped it; its copy is kept: the target type {kind} drops no table"
-    identity = _decided(replicator, facts, gone)
+    identity = _begun_identity(replicator, facts, gone)
     if identity is None:
         return "the source dropped it; the target has no copy of it"
     remove_copy(replicator, gone.table, gone.target, identity)
@@ -66,7 +66,7 @@ def _drop(replicator: Replicator, facts: Facts, gone: GoneTable, log_info: LogIn
     return COPY_DROPPED
 
 
-def _decided(replicator: Replicator, facts: Facts, gone: GoneTable) -> str | None:
+def _begun_identity(replicator: Replicator, facts: Facts, gone: GoneTable) -> str | None:
     """The identity of the copy whose drop has begun, by now at the latest; None if there is no copy of this
     replicator."""
     marked = marked_copies(replicator, [gone.table]).get(gone.table)

@@ -11,6 +11,7 @@ from tests.mutants.commands import COMMANDS
 from tests.mutants.commits import COMMITS
 from tests.mutants.direct import DIRECT_MERGES
 from tests.mutants.dirty_keys import DIRTY_KEYS
+from tests.mutants.dropped_copies import DROPPED_COPIES
 from tests.mutants.engines import ENGINES
 from tests.mutants.feed_messages import FEED_MESSAGES
 from tests.mutants.feed_renames import FEED_RENAMES
@@ -83,6 +84,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *IDENTITIES,
     *SCHEMA_CHANGES,
     *POLICIES,
+    *DROPPED_COPIES,
     *HISTORY,
     *TARGET_MUTANTS,
     *SHARD_MUTANTS,

@@ -166,3 +166,28 @@ def gone_problem(gone: GoneTable, is_dropped: bool | None, other: OtherKind | No
         do="grant access again, or remove it from `tables`, or set `dropped_tables: keep`; then start a run",
         data=f"the copy {gone.target} is unchanged",
     )
+
+
+def not_dropped(copy: str, target_table: str, found: str) -> Problem:
+    """``found``: why its drop did not succeed."""
+    return Problem(
+        NOT_DROPPED,
+        f"the copy of {copy}, which the source dropped, is not dropped yet",
+        where=target_table,
+        found=found,
+        do="nothing, if the target did not answer: the next run drops it; else remove what prevents it",
+        table=source_table(copy),
+    )
+
+
+def kept_in_part(copy: str, target_table: str, found: str) -> Problem:
+    """Of a copy that is kept after its drop has begun. ``found``: why it cannot be read."""
+    return Problem(
+        NOT_DROPPED,
+        f"the copy of {copy}, whose drop has begun, cannot be read",
+        where=target_table,
+        found=found,
+        do="nothing, if the target did not answer: the next run keeps the copy; else it is dropped in part: set "
+        "`dropped_tables: drop` again, or remove what is left of it; then the next run copies the table anew",
+        table=source_table(copy),
+    )

@@ -1,0 +1,193 @@
+"""Copies of tables that the source dropped."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import Mutant
+
+DROPS = "tests/provider/test_drops_of_copies.py"
+BEGUN_DROPS = "tests/provider/test_begun_drops.py"
+
+DROPPED_COPIES = (
+    Mutant(
+        "a settled drop fails each run once the state store is lost",
+        "airflow_cdc_provider/core/decisions/listed_tables.py",
+        "    dropped |= decided - {source_table(table) for table in rows}\n",
+        "",
+        (f"{DROPS}::test_a_settled_drop_fails_no_run_after_a_rebuild",),
+    ),
+    Mutant(
+        "a copy that could not be dropped counts as dropped",
+        "airflow_cdc_provider/control/drop_gone_copies.py",
+        "return replace(gone, left=_why_left(gone, error))",
+        "return replace(gone, outcome=COPY_DROPPED)",
+        (f"{DROPS}::test_a_copy_that_could_not_be_dropped_is_dropped_by_a_later_run",),
+    ),
+    Mutant(
+        "a copy that is dropped in part is not dropped to its end",
+        "airflow_cdc_provider/control/drop_gone_copies.py",
+        "        if marked is None:\n            raise\n        return marked\n",
+        "        raise\n",
+        (f"{DROPS}::test_an_interrupted_drop_is_finished[amid]",),
+    ),
+    Mutant(
+        "a table that is back after a drop that died stays paused",
+        "airflow_cdc_provider/control/begun_drops.py",
+        "if own and drops_copy(control.state) else None",
+        "if own and not drops_copy(control.state) else None",
+        (f"{DROPS}::test_a_table_that_is_back_after_an_interrupted_drop_is_copied_anew[before]",),
+    ),
+    Mutant(
+        "a table whose copy was dropped before the run died is missing when it is back",
+        "airflow_cdc_provider/control/begun_drops.py",
+        '[dropped_row(rows[table], COPY_DROPPED, "", at)] if table in rows else []',
+        "[]",
+        (f"{DROPS}::test_a_table_that_is_back_after_an_interrupted_drop_is_copied_anew[after]",),
+    ),
+    Mutant(
+        "a copy is dropped before its fence is committed",
+        "airflow_cdc_provider/control/drop_gone_copies.py",
+        "    _read_next_time(replicator, gone.table)\n",
+        "    remove_copy(replicator, gone.table, gone.target, current.identity)\n",
+        (f"{DROPS}::test_a_fence_that_was_only_claimed_drops_no_copy",),
+    ),
+    Mutant(
+        "the rows of other tables are dropped with those of one",
+        "airflow_cdc_provider/control/drop_gone_copies.py",
+        "    if current.shared:",
+        "    if current.shared and not control:",
+        (f"{DROPS}::test_the_rows_of_other_tables_are_not_dropped_with_those_of_one",),
+    ),
+    Mutant(
+        "a copy that is to be kept meanwhile is dropped when its table is back",
+        "airflow_cdc_provider/control/begun_drops.py",
+        "on_dropped_table(facts.definition, table.task.rule) is not OnDroppedTable.DROP",
+        "on_dropped_table(facts.definition, table.task.rule) is None",
+        (f"{DROPS}::test_a_copy_that_is_to_be_kept_meanwhile_is_kept",),
+    ),
+    Mutant(
+        "a table whose copy cannot be dropped stands still in green runs",
+        "airflow_cdc_provider/control/begun_drops.py",
+        "problem=ended[table.task.table] or table.problem",
+        "problem=table.problem",
+        (f"{DROPS}::test_a_table_that_is_back_waits_for_the_target_that_has_its_copy",),
+    ),
+    Mutant(
+        "a view on a copy stops the whole replicator when the source drops the table",
+        "airflow_cdc_provider/control/drop_gone_copies.py",
+        "    except (Blocked, Fenced, *UNREADABLE) as error:",
+        "    except (ForeignTarget, Fenced, *UNREADABLE) as error:",
+        (f"{DROPS}::test_a_view_on_the_copy_blocks_its_drop_and_nothing_else",),
+    ),
+    Mutant(
+        "a connection to another source drops copies",
+        "airflow_cdc_provider/control/drop_gone_copies.py",
+        "check_source(facts, gone.table, control) or facts.stream.lost:",
+        "facts.stream.lost:",
+        (f"{DROPS}::test_another_source_without_the_table_drops_no_copy",),
+    ),
+    Mutant(
+        "a source that has lost the stream drops copies",
+        "airflow_cdc_provider/control/drop_gone_copies.py",
+        "check_source(facts, gone.table, control) or facts.stream.lost:",
+        "check_source(facts, gone.table, control):",
+        (f"{DROPS}::test_a_source_that_has_lost_the_stream_drops_no_copy",),
+    ),
+    Mutant(
+        "a copy that is being dropped is resumed, so that its drop is forgotten",
+        "airflow_cdc_provider/core/decisions/pause_resume.py",
+        "    if status.control and drops_copy(status.control.state):",
+        "    if not status.control and drops_copy(status.control.state):",
+        (f"{BEGUN_DROPS}::test_a_command_about_a_copy_that_is_being_dropped_is_refused[resume]",),
+    ),
+    Mutant(
+        "a copy takes changes again while a mark says that it is being dropped",
+        "airflow_cdc_provider/control/begun_drops.py",
+        "    end_mark(replicator, begun.table)\n",
+        "",
+        (f"{BEGUN_DROPS}::test_a_copy_that_is_taken_back_is_not_marked_any_more",),
+    ),
+    Mutant(
+        "the mark of a drop outlives the state that it belongs to",
+        "airflow_cdc_provider/control/begun_drops.py",
+        "        if control is not None and not drops_copy(control.state):",
+        "        if control is None:",
+        (f"{BEGUN_DROPS}::test_a_copy_that_others_have_restored_is_not_marked_any_more",),
+    ),
+    Mutant(
+        "a new copy is marked as one that is being dropped",
+        "airflow_cdc_provider/control/begun_drops.py",
+        "if marked is None or (current is None and unread is None):",
+        "if marked is None or not table.known:",
+        (f"{BEGUN_DROPS}::test_a_new_copy_of_a_table_is_not_marked",),
+    ),
+    Mutant(
+        "a copy of which nothing is left is kept",
+        "airflow_cdc_provider/control/begun_drops.py",
+        "Ending.WAIT if kept and unread else Ending.FINISH",
+        "Ending.WAIT if kept else Ending.FINISH",
+        (f"{BEGUN_DROPS}::test_a_copy_of_which_nothing_is_left_cannot_be_kept",),
+    ),
+    Mutant(
+        "a run without the copy lane drops copies",
+        "airflow_cdc_provider/control/open_window.py",
+        "    if run.copy_lane and decision.stop is None:",
+        "    if decision.stop is None:",
+        (f"{DROPS}::test_a_run_without_the_copy_lane_drops_no_copy",),
+    ),
+    Mutant(
+        "a copy that no run has dropped yet counts as dropped",
+        "airflow_cdc_provider/control/table_rows.py",
+        "        elif one.policy is not OnDroppedTable.DROP:",
+        "        else:",
+        (f"{DROPS}::test_a_run_without_the_copy_lane_drops_no_copy",),
+    ),
+    Mutant(
+        "the mark of a drop ends before the index says that the copy is dropped",
+        "airflow_cdc_provider/control/begun_drops.py",
+        '    failpoint("drop.released")\n',
+        '    failpoint("drop.released")\n    end_mark(replicator, table)\n',
+        (f"{BEGUN_DROPS}::test_a_table_that_is_back_is_copied_anew_wherever_its_drop_died",),
+    ),
+    Mutant(
+        "a run that cannot select its tables hides what became of a copy",
+        "airflow_cdc_provider/control/table_rows.py",
+        "        if one and one.outcome:",
+        "        if one and one.outcome and not problem:",
+        (f"{DROPS}::test_a_run_that_cannot_select_its_tables_shows_what_became_of_a_copy",),
+    ),
+    Mutant(
+        "a copy that is dropped in part is forgotten with the state store",
+        "airflow_cdc_provider/control/inventory.py",
+        "        elif table in marked:",
+        "        elif control is not None:",
+        (f"{DROPS}::test_a_drop_that_did_not_finish_is_finished_after_a_rebuild[amid]",),
+    ),
+    Mutant(
+        "one copy that cannot be read keeps the index from being rebuilt",
+        "airflow_cdc_provider/control/inventory.py",
+        "        except (Fenced, *UNREADABLE) as error:",
+        "        except Fenced as error:",
+        ("tests/provider/test_cli.py::test_a_rebuild_reports_the_copies_that_it_could_not_read",),
+    ),
+    Mutant(
+        "a source is asked about the drop of a table that only the index names",
+        "airflow_cdc_provider/control/drop_gone_copies.py",
+        "source.is_dropped(table, control.identity) if",
+        "source.is_dropped(table, None) if",
+        (f"{DROPS}::test_the_copy_of_a_renamed_table_that_the_index_does_not_know_stays",),
+    ),
+    Mutant(
+        "what is left of a copy that is to be kept meanwhile shows as an outage",
+        "airflow_cdc_provider/control/begun_drops.py",
+        "        return kept_in_part(begun.table, begun.target, str(begun.unread))\n",
+        "        return None\n",
+        (f"{BEGUN_DROPS}::test_the_rest_of_a_copy_that_is_to_be_kept_meanwhile_is_named",),
+    ),
+    Mutant(
+        "a paused copy takes changes when its drop is taken back",
+        "airflow_cdc_provider/control/begun_drops.py",
+        "    state = before or State(",
+        "    state = State(",
+        (f"{BEGUN_DROPS}::test_a_copy_that_is_taken_back_is_what_it_was",),
+    ),
+)
