@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from airflow_cdc_provider.control.drop_marks import end_mark, mark_copy, marked_copies
+from airflow_cdc_provider.control.drop_marks import DropMark, end_mark, mark_copy, marked_copies
 from airflow_cdc_provider.control.fences import commit_fence
 from airflow_cdc_provider.control.observe import Observation
 from airflow_cdc_provider.control.replicator import LogInfo, Replicator
@@ -28,7 +28,7 @@ from airflow_cdc_provider.targets.target import ReleasesTables, TargetState
 
 class Ending(StrEnum):
     """``finish``: the table is copied anew. ``take_back``: the copy goes on, since copies are kept now. ``wait``: it
-    would go on, but cannot be read."""
+    would go on, but parts of it may be gone."""
 
     FINISH = "finish"
     TAKE_BACK = "take_back"
@@ -41,18 +41,17 @@ class BegunDrop:
 
     table: str
     target: str
-    identity: str
+    mark: DropMark
     ending: Ending
     unread: Problem | None = None
 
 
-def marks_of_run(replicator: Replicator, facts: Facts) -> Mapping[str, str]:
+def marks_of_run(replicator: Replicator, facts: Facts) -> Mapping[str, DropMark]:
     return marked_copies(replicator, [table.task.table for table in facts.tables])
 
 
-def begun_drops(observation: Observation, marked: Mapping[str, str]) -> Iterator[BegunDrop]:
-    """Of tables that the source lists again. While another run has the copy lane, it may copy one of them anew.
-    ``marked``: copies with the identities in their marks."""
+def begun_drops(observation: Observation, marked: Mapping[str, DropMark]) -> Iterator[BegunDrop]:
+    """Of tables that the source lists again. While another run has the copy lane, it may copy one of them anew."""
     facts = observation.facts
     for table in facts.tables if facts.copy_lane else ():
         name = table.task.table
@@ -60,17 +59,19 @@ def begun_drops(observation: Observation, marked: Mapping[str, str]) -> Iterator
             yield begun
 
 
-def _begun(facts: Facts, table: TableFacts, current: TargetState | None, marked: str | None) -> BegunDrop | None:
-    """``current``: None if it was not read. ``marked``: the identity in the mark."""
+def _begun(facts: Facts, table: TableFacts, current: TargetState | None, mark: DropMark | None) -> BegunDrop | None:
+    """``current``: None if it was not read."""
     name, target, unread = table.task.table, table.task.target, table.problem
     kept = on_dropped_table(facts.definition, table.task.rule) is not OnDroppedTable.DROP
-    if current is not None and (control := current.control) is not None:
-        own = (control.replicator, control.owner) == (facts.definition.name, facts.owner)
-        ending = Ending.TAKE_BACK if kept else Ending.FINISH
-        return BegunDrop(name, target, current.identity, ending) if own and drops_copy(control.state) else None
-    if marked is None or (current is None and unread is None):
+    control = current.control if current else None
+    if mark is not None and (mark.is_of(current) if current else unread is not None):
+        nothing_left = current is not None and control is None
+        return BegunDrop(name, target, mark, Ending.WAIT if kept and not nothing_left else Ending.FINISH, unread)
+    if current is None or control is None or not drops_copy(control.state):
         return None
-    return BegunDrop(name, target, marked, Ending.WAIT if kept and unread else Ending.FINISH, unread)
+    own = (control.replicator, control.owner) == (facts.definition.name, facts.owner)
+    ending = Ending.TAKE_BACK if kept else Ending.FINISH
+    return BegunDrop(name, target, DropMark(current.identity, control.fence), ending) if own else None
 
 
 def finish_begun_drops(
@@ -78,10 +79,9 @@ def finish_begun_drops(
 ) -> Mapping[str, Problem | None]:
     """Finish the drops, so that the tables are copied anew, or take them back where copies are kept now. Returns the
     tables, each with the reason where its drop is not finished."""
-    marked = marks_of_run(replicator, observation.facts)
+    marked = marks_of_run(replicator, observation.facts) if observation.facts.copy_lane else {}
     for table in marked.keys() & observation.states.keys():
-        control = observation.states[table].control
-        if control is not None and not drops_copy(control.state):  # taken back, or restored by others
+        if not marked[table].is_of(observation.states[table]):
             end_mark(replicator, table)
     found = begun_drops(observation, marked)
     return {begun.table: _end(replicator, observation, begun, run_id, log_info) for begun in found}
@@ -101,7 +101,7 @@ def _end(
 ) -> Problem | None:
     """Why the drop is not finished."""
     if begun.ending is Ending.WAIT:
-        return kept_in_part(begun.table, begun.target, str(begun.unread))
+        return kept_in_part(begun.table, begun.target, str(begun.unread or "a mark in staging"))
     try:
         if begun.ending is Ending.FINISH:
             _finish(replicator, begun, log_info)
@@ -114,25 +114,25 @@ def _end(
 
 
 def _finish(replicator: Replicator, begun: BegunDrop, log_info: LogInfo) -> None:
-    remove_copy(replicator, begun.table, begun.target, begun.identity)
+    remove_copy(replicator, begun.table, begun.target, begun.mark)
     where = replicator.targets.of(begun.table).locate(begun.target)
     log_info(f"{begun.table}: the source had dropped it; dropped {where}")
 
 
-def remove_copy(replicator: Replicator, table: str, target_table: str, identity: str) -> None:
+def remove_copy(replicator: Replicator, table: str, target_table: str, mark: DropMark) -> None:
     """Remove a copy whose drop has begun, or what is left of it. May be repeated after a crash."""
     target = replicator.targets.of(table)
-    mark_copy(replicator, table, identity)
+    mark_copy(replicator, table, mark)
     if isinstance(target, ReleasesTables):  # unless the YAML names another type meanwhile
-        target.drop(target_table, identity)
+        target.drop(target_table, mark.identity)
         failpoint("drop.dropped")
-        target.release(table, target_table, identity)
+        target.release(table, target_table, mark.identity)
     failpoint("drop.released")
     at = replicator.state.now()
     replicator.state.change_tables(
         replicator.name, lambda rows: [dropped_row(rows[table], COPY_DROPPED, "", at)] if table in rows else []
     )
-    if marked_copies(replicator, [table]).get(table) == identity:
+    if marked_copies(replicator, [table]).get(table) == mark:
         end_mark(replicator, table)
 
 
@@ -140,8 +140,7 @@ def _take_back(
     replicator: Replicator, observation: Observation, begun: BegunDrop, run_id: str, log_info: LogInfo
 ) -> None:
     """The copy is again what it was before its drop."""
-    before = state_before_drop(replicator.log.decisions(), begun.table, begun.identity)
+    before = state_before_drop(replicator.log.decisions(), begun.table, begun.mark.identity)
     state = before or State(TableState.REPLICATING, utc_now(), "its copy is kept", set_by=run_id)
-    end_mark(replicator, begun.table)
     commit_fence(replicator, begun.table, begun.target, observation.states[begun.table], run_id, state)
     log_info(f"{begun.table}: the source had dropped it; its copy is kept")

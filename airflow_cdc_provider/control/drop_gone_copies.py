@@ -13,12 +13,12 @@ from dataclasses import replace
 
 from airflow_cdc_provider.connectors.source_features import ConfirmsDrops
 from airflow_cdc_provider.control.begun_drops import remove_copy
-from airflow_cdc_provider.control.drop_marks import end_mark, marked_copies
+from airflow_cdc_provider.control.drop_marks import DropMark, marked_copies
 from airflow_cdc_provider.control.fences import commit_fence
 from airflow_cdc_provider.control.replicator import LogInfo, Replicator
 from airflow_cdc_provider.control.table_rows import COPY_DROPPED
 from airflow_cdc_provider.core.decisions.facts import Facts
-from airflow_cdc_provider.core.decisions.listed_tables import GoneTable, gone_problem, not_dropped
+from airflow_cdc_provider.core.decisions.listed_tables import GoneTable, gone_problem, kept_in_part, not_dropped
 from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind, new_decision
 from airflow_cdc_provider.core.decisions.table_checks import check_source, check_store
 from airflow_cdc_provider.core.errors import UNREADABLE, Blocked, CdcError, Fenced, ForeignTarget, Problem
@@ -34,9 +34,17 @@ from airflow_cdc_provider.targets.target import ReleasesTables, TargetState
 def drop_gone_copies(replicator: Replicator, facts: Facts, log_info: LogInfo) -> tuple[GoneTable, ...]:
     """The tables with what has become of their copies. A target that cannot be read delays its copies to the next
     run."""
+    marked = marked_copies(replicator, [one.table for one in facts.gone])
     return tuple(
-        _drop_gone(replicator, facts, one, log_info) if one.policy is OnDroppedTable.DROP else one for one in facts.gone
+        _drop_gone(replicator, facts, one, log_info)
+        if one.policy is OnDroppedTable.DROP
+        else replace(one, left=_kept_in_part(one) if one.table in marked else None)
+        for one in facts.gone
     )
+
+
+def _kept_in_part(gone: GoneTable) -> Problem:
+    return kept_in_part(gone.table, gone.target, "a mark in staging")
 
 
 def _drop_gone(replicator: Replicator, facts: Facts, gone: GoneTable, log_info: LogInfo) -> GoneTable:
@@ -58,38 +66,37 @@ def _drop(replicator: Replicator, facts: Facts, gone: GoneTable, log_info: LogIn
         kind = replicator.definition.target_named(target_of_copy(gone.table)).type
         log_info(f"{gone.table}: the target type {kind} drops no table")
         return f"the source dropped it; its copy is kept: the target type {kind} drops no table"
-    identity = _begun_identity(replicator, facts, gone)
-    if identity is None:
+    mark = _begun(replicator, facts, gone)
+    if mark is None:
         return "the source dropped it; the target has no copy of it"
-    remove_copy(replicator, gone.table, gone.target, identity)
+    remove_copy(replicator, gone.table, gone.target, mark)
     log_info(f"{gone.table}: the source dropped it; dropped {target.locate(gone.target)}")
     return COPY_DROPPED
 
 
-def _begun_identity(replicator: Replicator, facts: Facts, gone: GoneTable) -> str | None:
-    """The identity of the copy whose drop has begun, by now at the latest; None if there is no copy of this
-    replicator."""
-    marked = marked_copies(replicator, [gone.table]).get(gone.table)
+def _begun(replicator: Replicator, facts: Facts, gone: GoneTable) -> DropMark | None:
+    """The copy whose drop has begun, by now at the latest; None if there is no copy of this replicator."""
+    mark = marked_copies(replicator, [gone.table]).get(gone.table)
     try:
         current = replicator.targets.state(gone.table, gone.target)
     except UNREADABLE:
-        if marked is None:
+        if mark is None:
             raise
-        return marked
+        return mark
     control = current.control
-    if control is None:
-        return marked
+    if control is None or (mark is not None and mark.is_of(current)):
+        return mark
     if control.replicator != replicator.name:
         return None
     if problem := check_store(replicator.name, gone.table, gone.target, control, facts.owner):
         raise ForeignTarget(problem)
-    if not drops_copy(control.state):
-        end_mark(replicator, gone.table)
-        _begin(replicator, facts, gone, current, control)
-    return current.identity
+    begun = control if drops_copy(control.state) else _begin(replicator, facts, gone, current, control)
+    return DropMark(current.identity, begun.fence)
 
 
-def _begin(replicator: Replicator, facts: Facts, gone: GoneTable, current: TargetState, control: ControlRecord) -> None:
+def _begin(
+    replicator: Replicator, facts: Facts, gone: GoneTable, current: TargetState, control: ControlRecord
+) -> ControlRecord:
     """Decide the drop, and fence the copy. Raises Blocked if it must stay."""
     if problem := _why_it_stays(replicator, facts, gone, current, control):
         raise Blocked(problem)
@@ -100,8 +107,9 @@ def _begin(replicator: Replicator, facts: Facts, gone: GoneTable, current: Targe
     replicator.log.write_decision(decision)
     failpoint("drop.decided")
     _read_next_time(replicator, gone.table)
-    commit_fence(replicator, gone.table, gone.target, current, run_id, dropping(utc_now(), run_id))
+    fenced = commit_fence(replicator, gone.table, gone.target, current, run_id, dropping(utc_now(), run_id))
     failpoint("drop.fenced")
+    return fenced
 
 
 def _why_it_stays(

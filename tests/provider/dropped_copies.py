@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from airflow_cdc_provider.control import begun_drops
 from airflow_cdc_provider.control.inventory import rebuild_index
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.spec.definition import TableRule
@@ -17,7 +18,7 @@ from tests.provider.command_line import replicated
 from tests.provider.run_harness import FileSource, LoggedFileTarget, RunHarness, schema
 
 A, B = "public.a", "public.b"
-HOW = ["before", "amid", "after"]
+HOW = ["fenced", "before", "amid", "after"]
 
 
 class Killed(Exception):
@@ -63,7 +64,8 @@ def has_copy(shop: RunHarness) -> bool:
 
 
 def killed_in_the_drop(shop: RunHarness, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
-    """``how``: before it has dropped anything, amid it, or when everything is dropped."""
+    """``how``: when it has only fenced the copy, before it has dropped anything of it, amid that, or when everything is
+    dropped."""
     drop = LoggedFileTarget.drop
 
     def kill(self: LoggedFileTarget, target_table: str, identity: str) -> None:
@@ -73,8 +75,13 @@ def killed_in_the_drop(shop: RunHarness, monkeypatch: pytest.MonkeyPatch, how: s
             drop(self, target_table, identity)
         raise Killed
 
+    def killed(*arguments: object) -> None:
+        raise Killed
+
     with monkeypatch.context() as patched:
         patched.setattr(LoggedFileTarget, "drop", kill)
+        if how == "fenced":
+            patched.setattr(begun_drops, "mark_copy", killed)
         with pytest.raises(Killed):
             shop.open("r2")
     for lane in Lane:

@@ -13,8 +13,7 @@ from airflow_cdc_provider.core.decisions.commands import CommandKind, CommandSta
 from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable
 from airflow_cdc_provider.core.table.state_rows import Lane
-from airflow_cdc_provider.core.table.states import State, TableState, drops_copy
-from airflow_cdc_provider.staging.local_store import LocalStore
+from airflow_cdc_provider.core.table.states import State, TableState
 from tests.provider.dropped_copies import (
     A,
     B,
@@ -62,19 +61,22 @@ def test_a_table_that_is_back_is_copied_anew_wherever_its_drop_died(
     drops_no_copy_in_an_outage(shop)
 
 
-def test_the_rest_of_a_copy_that_is_to_be_kept_meanwhile_is_named(
-    shop: RunHarness, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("how", ["before", "amid"])
+@pytest.mark.parametrize("is_listed", [True, False])
+def test_a_copy_that_is_to_be_kept_when_parts_may_be_gone_is_named(
+    shop: RunHarness, monkeypatch: pytest.MonkeyPatch, how: str, is_listed: bool
 ) -> None:
-    killed_in_the_drop(shop, monkeypatch, "amid")
+    """A table whose first files are deleted can be read as before."""
+    killed_in_the_drop(shop, monkeypatch, how)
     drop, rules = shop.definition, (TableRule("public.*"), TableRule(B, dropped_tables=OnDroppedTable.KEEP))
     shop.definition = replace(shop.definition, tables=rules)
-    list_tables(shop, A, B)
+    list_tables(shop, A, *([B] if is_listed else []))
     for run in ("r3", "r4"):
         (problem,) = shop.run(run).problems
-        assert problem.code == "RUN002" and "public.b, whose drop has begun, cannot be read" in problem.what
+        assert problem.code == "RUN002" and "it may be dropped in part" in problem.what
         assert "set `dropped_tables: drop` again" in problem.do and has_copy(shop)
     shop.definition = drop
-    assert shop.open("r5").plan.copy == (B,) and not has_copy(shop)
+    assert shop.open("r5").plan.copy == ((B,) if is_listed else ()) and not has_copy(shop)
 
 
 @pytest.mark.parametrize("name", [TableState.PAUSED, TableState.RESYNCING, TableState.BLOCKED])
@@ -84,7 +86,7 @@ def test_a_copy_that_is_taken_back_is_what_it_was(
     control = shop.control(B)
     state = State(name, "2026-01-01T00:00:00.000+00:00", "as it was", "a remedy", set_by="ann", command="7")
     shop.commit("public_b", replace(control, fence=control.fence + 1, state=state))
-    killed_in_the_drop(shop, monkeypatch, "before")
+    killed_in_the_drop(shop, monkeypatch, "fenced")
     rules = (TableRule("public.*"), TableRule(B, dropped_tables=OnDroppedTable.KEEP))
     shop.definition = replace(shop.definition, tables=rules)
     list_tables(shop, A, B)
@@ -111,30 +113,6 @@ def drops_no_copy_in_an_outage(shop: RunHarness) -> None:
     shop.close("outage")
     lake(shop).store.delete("public_b/locked")
     assert shop.run("after").problems == () and shop.control(B).state.name is TableState.REPLICATING
-
-
-def test_a_copy_that_is_taken_back_is_not_marked_any_more(shop: RunHarness, monkeypatch: pytest.MonkeyPatch) -> None:
-    killed_in_the_drop(shop, monkeypatch, "before")
-    drop, delete = shop.definition, LocalStore.delete
-    rules = (TableRule("public.*"), TableRule(B, dropped_tables=OnDroppedTable.KEEP))
-    shop.definition = replace(shop.definition, tables=rules)
-    list_tables(shop, A, B)
-
-    def kill(self: LocalStore, path: str) -> None:
-        if path.startswith("drops/"):
-            raise Killed
-        delete(self, path)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(LocalStore, "delete", kill)
-        with pytest.raises(Killed):
-            shop.open("r3")
-    for lane in Lane:
-        shop.state.release("shop", lane, "r3")
-    assert drops_copy(shop.control(B).state), "a marked copy must not take changes"
-    assert shop.run("r4").problems == ()
-    shop.definition = drop
-    drops_no_copy_in_an_outage(shop)
 
 
 def test_a_copy_that_others_have_restored_is_not_marked_any_more(

@@ -205,7 +205,7 @@ def test_a_view_on_the_copy_blocks_its_drop_and_nothing_else(shop: RunHarness, m
 
 
 def test_a_copy_that_is_to_be_kept_meanwhile_is_kept(shop: RunHarness, monkeypatch: pytest.MonkeyPatch) -> None:
-    killed_in_the_drop(shop, monkeypatch, "before")
+    killed_in_the_drop(shop, monkeypatch, "fenced")
     rules = (TableRule("public.*"), TableRule(B, dropped_tables=OnDroppedTable.KEEP))
     shop.definition = replace(shop.definition, tables=rules)
     assert shop.run("r3").problems == () and row(shop).state is TableState.DROPPED

@@ -181,13 +181,13 @@ def not_dropped(copy: str, target_table: str, found: str) -> Problem:
 
 
 def kept_in_part(copy: str, target_table: str, found: str) -> Problem:
-    """Of a copy that is kept after its drop has begun. ``found``: why it cannot be read."""
+    """Of a copy that is kept after its drop has begun. ``found``: what shows that parts may be gone."""
     return Problem(
         NOT_DROPPED,
-        f"the copy of {copy}, whose drop has begun, cannot be read",
+        f"the copy of {copy} is to be kept, but its drop has begun: it may be dropped in part",
         where=target_table,
         found=found,
-        do="nothing, if the target did not answer: the next run keeps the copy; else it is dropped in part: set "
-        "`dropped_tables: drop` again, or remove what is left of it; then the next run copies the table anew",
+        do="set `dropped_tables: drop` again, or remove what is left of it; then a run copies the table anew once the "
+        "source has it again",
         table=source_table(copy),
     )
