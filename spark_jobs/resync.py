@@ -100,8 +100,11 @@ def copy_again(job: Job, work: TableWork) -> TableResult:
         assert current.control is not None
         same_history = kept_history is task.rule.history is not History.NONE
         continues = same_history and not _begins_anew(job, task)
-        if continues:
-            current = follow_schema(job, task, current, copy.schema)
+        keeps = keeps_missing_rows(job, task)
+        # A feed that begins anew has the kept rows, too.
+        keeps_rows = (keeps or task.rule.on_delete is OnDelete.SOFT) and bool(copy.schema.key) and not same_history
+        if (continues or keeps_rows) and current.control is not None and current.control.schema is not None:
+            current = follow_schema(job, task, current, copy.schema)  # an attempt may have died amid that
         old = open_writer(job, work).read(task, current.version)
         assert current.control is not None
         catches_up = not job.source.exact_snapshot
@@ -113,13 +116,11 @@ def copy_again(job: Job, work: TableWork) -> TableResult:
             return _continue_history(history, versions, new)
         old = _under_names_of(copy.schema, current.control.schema, old)
         missing = MissingRows(0, 0)
-        keeps = keeps_missing_rows(job, task)
         if not keeps or not copy.schema.key or kept_history is not History.NONE:
             with work.phase("compare"):
                 missing = _missing(copy, old, new) if kept_history is History.NONE else _all(old)
             _require_approval(job, work, current.control, missing)
-        keeps |= task.rule.on_delete is OnDelete.SOFT
-        if keeps and copy.schema.key and not same_history:  # a feed that begins anew has the kept rows, too
+        if keeps_rows:
             technical = technical_columns(copy, task.rule, began)
             rows = target_frame(work, copy, new, technical)
             kept_rows = _kept(copy, current_rows(kept_history, old, copy.schema.key), new, technical)

@@ -254,7 +254,7 @@ def test_case_47_more_deletes_than_the_list_may_have_are_found_by_an_audit_of_ke
     assert (hole.table, hole.kind) == ("Invoice__c", "audit")
 
 
-def test_case_47_an_interval_that_continues_under_other_columns_lists_no_deletes_again(org: SalesforceOrg) -> None:
+def test_an_interval_that_continues_under_other_columns_lists_no_deletes_again(org: SalesforceOrg) -> None:
     """They were listed at its begin. An audit in its place reads no rows, and would skip the rest of the interval."""
     copy = crm(org, page_rows=100, objects=["Account"])
     fill(org, "Account", 250)

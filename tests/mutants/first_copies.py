@@ -9,6 +9,13 @@ CONTINUED = "tests/spark/pipelines/first_copies/test_kept_postgres_splits.py::te
 
 FIRST_COPIES = (
     Mutant(
+        "values of kept rows are lost where an attempt died amid renames",
+        "spark_jobs/resync.py",
+        "if (continues or keeps_rows) and",
+        "if continues and",
+        ("tests/spark/test_resync.py::test_kept_rows_have_their_values_where_an_attempt_died_amid_renames",),
+    ),
+    Mutant(
         "a first copy with splits of two attempts is exact",
         "spark_jobs/copies/kept_copy.py",
         "kept is None or kept.id != opened.kept or kept.continued",

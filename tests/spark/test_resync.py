@@ -21,8 +21,10 @@ from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.spec.definition import OnDelete, OnUnrepresentable, TableRule
 from airflow_cdc_provider.core.table.states import State, TableState
+from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from spark_jobs import resync, snapshot
 from spark_jobs.runtime.job import Job
+from tests.spark.databases import new_schema
 from tests.spark.replicator import Replicator, by_table, now
 
 Database = psycopg.Connection[object]
@@ -258,3 +260,27 @@ def test_kept_rows_have_the_texts_of_values_beside_the_columns_that_these_are_of
         (1, None, "infinity", None, None),
         *((id, date(2026, 1, 1), None, None, None) for id in range(2, 11)),
     ]
+
+
+def test_kept_rows_have_their_values_where_an_attempt_died_amid_renames(
+    spark: SparkSession, tmp_path: Path, database: Database, connection: ConnectionInfo, mariadb: EmbeddedMariaDB
+) -> None:
+    """MariaDB has renamed the columns, and the control record has their former names."""
+    database.execute("CREATE TABLE renamed (id int PRIMARY KEY, a text, b text)")
+    database.execute("INSERT INTO renamed SELECT n, 'a', 'b' FROM generate_series(1, 10) n")
+    name = f"renamed{abs(hash(str(tmp_path))) % 10**9}"
+    database.execute(f"CREATE PUBLICATION {name} FOR TABLE renamed")
+    rule = TableRule("public.renamed", on_delete=OnDelete.SOFT)
+    with new_schema("mysql", mariadb, name) as warehouse:
+        made = Replicator(tmp_path, name, connection, [rule], target=warehouse.target, warehouse=warehouse.connection)
+        by_table(made.run(made.step(StepKind.SNAPSHOT), snapshot.run))
+        database.execute("DELETE FROM renamed WHERE id = 1")
+        database.execute("ALTER TABLE renamed RENAME b TO c; ALTER TABLE renamed RENAME a TO b")
+        start_resync(made, "public.renamed")
+        table = f"{warehouse.schema}.{made.tasks()[0].target}"
+        warehouse.execute(f"ALTER TABLE {table} RENAME COLUMN b TO c, RENAME COLUMN a TO b")
+        (result,) = run_resync(made).values()
+        assert result.outcome is Outcome.DONE, result.problem
+        with warehouse.session() as cursor:
+            cursor.execute(f"SELECT b, c, _cdc_deleted FROM {table} WHERE id = 1")
+            assert list(cursor.fetchall()) == [("a", "b", 1)]
