@@ -222,6 +222,7 @@ def test_kept_rows_have_their_values_under_the_present_names_or_stop_the_copy(
     assert problem is not None and (problem.code, problem.found) == ("CPY015", "remark")
 
 
+@pytest.mark.nightly
 def test_kept_rows_have_no_values_of_former_columns_under_the_names_of_others(
     spark: SparkSession, replicator: Replicator, database: Database
 ) -> None:
@@ -237,6 +238,7 @@ def test_kept_rows_have_no_values_of_former_columns_under_the_names_of_others(
     assert [(row["remark"], row["more"]) for row in found] == [("old", None)]
 
 
+@pytest.mark.nightly
 def test_kept_rows_have_the_texts_of_values_beside_the_columns_that_these_are_of(
     spark: SparkSession, tmp_path: Path, database: Database, connection: ConnectionInfo
 ) -> None:
@@ -262,6 +264,7 @@ def test_kept_rows_have_the_texts_of_values_beside_the_columns_that_these_are_of
     ]
 
 
+@pytest.mark.nightly
 def test_kept_rows_have_their_values_where_an_attempt_died_amid_renames(
     spark: SparkSession, tmp_path: Path, database: Database, connection: ConnectionInfo, mariadb: EmbeddedMariaDB
 ) -> None:

@@ -186,6 +186,7 @@ def test_copies_of_every_type_are_verified_while_writers_continue_and_difference
     assert result["public.part"].detail["identical"]
 
 
+@pytest.mark.nightly
 def test_tables_that_are_not_compared_apply_the_windows_of_a_comparison(
     replicator: Replicator, database: Database
 ) -> None:

@@ -65,6 +65,7 @@ def test_a_column_is_not_renamed_to_the_name_of_a_former_one(table: KitTable, na
     assert table.rows() == [(1, "b")]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("alterations", "names", "row"),
     [

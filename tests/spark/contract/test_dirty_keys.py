@@ -25,6 +25,7 @@ def row(key: int, v: str) -> Row:
     return {"id": key, "v": v, "w": "w"}
 
 
+@pytest.mark.nightly
 def test_incomplete_rows_are_fetched_and_released_once_although_the_answer_of_the_commit_is_lost(
     kit: TargetKit, tmp_path: Path
 ) -> None:

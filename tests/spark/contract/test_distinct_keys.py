@@ -153,6 +153,7 @@ def test_the_columns_of_a_key_stay_separate(kit: TargetKit, tmp_path: Path) -> N
     assert numbers(kit) == [1, 3, 5, 7]
 
 
+@pytest.mark.nightly
 def test_a_nan_key_is_one_row(kit: TargetKit, tmp_path: Path) -> None:
     if not kit.has_odd_numbers:
         pytest.skip("such a value is a bad record of this target")

@@ -131,6 +131,7 @@ def test_each_change_ends_the_version_of_its_row_and_begins_one(kit: TargetKit, 
     assert again.outcome is Outcome.UNCHANGED
 
 
+@pytest.mark.nightly
 def test_another_commit_time_or_operation_alone_makes_no_version(kit: TargetKit, tmp_path: Path) -> None:
     table = HistoryTable(kit, tmp_path, History.SCD2)
     changes, added = table.changes, (AddedColumn("w", metadata=Metadata.OPERATION),)
@@ -140,7 +141,7 @@ def test_another_commit_time_or_operation_alone_makes_no_version(kit: TargetKit,
     assert table.versions() == every_second((1, "a", "read", 0, 2), (1, "A", "update", 2, None))
 
 
-@pytest.mark.parametrize("history", [History.SCD2, History.LOG])
+@pytest.mark.parametrize("history", [History.SCD2, pytest.param(History.LOG, marks=pytest.mark.nightly)])
 def test_later_changes_of_a_row_wait_for_its_bad_record_until_an_operator_decides(
     kit: TargetKit, tmp_path: Path, history: History
 ) -> None:
@@ -168,6 +169,7 @@ def test_later_changes_of_a_row_wait_for_its_bad_record_until_an_operator_decide
         ]
 
 
+@pytest.mark.nightly
 def test_a_row_that_moves_while_its_bad_record_waits_waits_under_its_new_key_too(
     kit: TargetKit, tmp_path: Path
 ) -> None:
@@ -187,6 +189,7 @@ def test_a_row_that_moves_while_its_bad_record_waits_waits_under_its_new_key_too
     )
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("history", [History.SCD2, pytest.param(History.LOG, marks=pytest.mark.nightly)])
 def test_a_new_column_with_the_name_of_a_former_one_stops_before_old_values_are_lost(
     kit: TargetKit, tmp_path: Path, history: History
@@ -201,6 +204,7 @@ def test_a_new_column_with_the_name_of_a_former_one_stops_before_old_values_are_
     assert sorted((row[0], row[2]) for row in table.rows()) == [(1, "w"), (2, None)]
 
 
+@pytest.mark.nightly
 def test_a_copy_over_versions_has_the_types_of_former_columns(kit: TargetKit, tmp_path: Path) -> None:
     table = HistoryTable(kit, tmp_path, History.SCD2)
     changes = table.changes

@@ -80,6 +80,7 @@ EACH_VARIABLE = [
 SHARING = [name for name in sorted(KITS) if holds_shards(name.removesuffix(IN_SPARK).split(" ")[0])]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kit", SHARING, indirect=True)
 def test_a_value_of_a_shard_is_only_a_value(kit: TargetKit, tmp_path: Path) -> None:
     """Merged, truncated, copied again beside the rows of others."""

@@ -58,6 +58,7 @@ def test_a_soft_delete_flags_and_keeps_an_insert_revives_and_a_truncate_flags_al
     assert refused(table.apply([changes.update(1, "x")]))
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("on_delete", [OnDelete.HARD, OnDelete.SOFT])
 def test_a_truncate_that_a_feed_delivers_late_keeps_the_rows_of_later_changes(
     kit: TargetKit, tmp_path: Path, on_delete: OnDelete

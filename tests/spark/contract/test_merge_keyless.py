@@ -43,6 +43,7 @@ def test_ignored_deletes_leave_equal_rows_while_updates_move_them(kit: TargetKit
     assert table.rows() == [(1, *A), (1, *B)]
 
 
+@pytest.mark.nightly
 def test_a_row_is_found_after_a_column_was_dropped_or_the_table_stops(kit: TargetKit, tmp_path: Path) -> None:
     table = KitTable(kit, tmp_path, KEYLESS)
     changes = KeylessChanges(table, 1)
@@ -57,6 +58,7 @@ def test_a_row_is_found_after_a_column_was_dropped_or_the_table_stops(kit: Targe
     assert table.rows() == [(1, "b"), (1, "c")]
 
 
+@pytest.mark.nightly
 def test_the_values_of_a_former_column_do_not_count_in_a_new_one_of_its_name(kit: TargetKit, tmp_path: Path) -> None:
     """They differ in rows that are equal without them."""
     table = KitTable(kit, tmp_path, WIDE)

@@ -69,6 +69,7 @@ def test_a_dropped_column_stays_and_a_column_of_the_same_name_starts_anew(table:
     assert table.rows() == [(1, "again"), (2, None), (3, None), (4, None), (5, None), (6, "new")]
 
 
+@pytest.mark.nightly
 def test_a_moved_row_has_nothing_of_a_former_column_in_a_new_one_of_its_name(table: ScriptedTable) -> None:
     table.apply([table.alter(schema()), table.insert(row(5))])
     table.apply([table.alter(schema(V)), *table.move(row(1), row(7), complete=False), table.insert(row(6, v="new"))])
@@ -106,6 +107,7 @@ def test_a_repair_gives_the_keys_of_a_slice_their_current_rows_and_keeps_the_cur
     assert table.rows() == [(1, "AA"), (3, "C"), (4, "wrong")]
 
 
+@pytest.mark.nightly
 def test_a_repair_restores_rows_as_deleted_if_the_log_contains_their_values(kit: TargetKit, tmp_path: Path) -> None:
     """Restored: rows inserted in the slice, inserted partially and completed, or contained as a whole in their
     delete. Row 4 is not: its delete contains the key alone. Row 5 was deleted outside the slice, row 6 was inserted

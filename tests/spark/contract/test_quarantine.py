@@ -59,6 +59,7 @@ def test_unrepresentable_values_wait_and_are_released_once_although_the_answer_o
     assert control is not None and control.carry.counts == {}
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kit", sorted(LONGEST), indirect=True)
 def test_a_value_that_only_the_target_refuses_waits(kit: TargetKit, tmp_path: Path) -> None:
     """All values are valid in Arrow and in Spark, so that no conversion fails."""

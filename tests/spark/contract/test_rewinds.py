@@ -59,6 +59,7 @@ def test_a_table_rewinds_to_the_first_version_of_a_cursor_and_applies_the_log_ag
     assert table.rows() == [(1, "b", "w"), (2, "c", "w")]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("by_others", [False, True])
 def test_a_table_goes_back_beyond_altered_columns_and_has_them_altered_again(
     kit: TargetKit, tmp_path: Path, by_others: bool

@@ -47,6 +47,7 @@ def test_equal_rows_without_key_are_counted_one_by_one(kit: TargetKit, tmp_path:
     assert table.row_count() == len(table.rows()) == 4
 
 
+@pytest.mark.nightly
 def test_upkeep_changes_no_count(kit: TargetKit, tmp_path: Path) -> None:
     table = KitTable(kit, tmp_path, KEYED)
     changes = KeyedChanges(table, 0)

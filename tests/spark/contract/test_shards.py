@@ -109,6 +109,7 @@ def test_a_lost_commit_is_applied_once(kit: TargetKit, tmp_path: Path, reply: bo
     assert control(a).window == 1 and control(b).window == 0
 
 
+@pytest.mark.nightly
 def test_a_column_of_one_is_null_in_the_rows_of_the_others_until_they_have_it(kit: TargetKit, tmp_path: Path) -> None:
     a, b = two(kit, tmp_path)
     new = Column("n", INT)

@@ -24,6 +24,7 @@ pytestmark = pytest.mark.jvm
 KEYLESS = TableSchema("public.t", (Column("id", LogicalType(Kind.INT32)), Column("v", LogicalType(Kind.TEXT))))
 
 
+@pytest.mark.nightly
 def test_one_of_two_drivers_that_merge_a_batch_at_once_applies(
     kit: TargetKit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -98,6 +98,7 @@ def identical(twins: Twins) -> dict[str, Any]:
     return {name: result.detail["identical"] for name, result in results.items()}
 
 
+@pytest.mark.nightly
 def test_both_are_copied_followed_altered_truncated_and_compared_as_two_tables(twins: Twins) -> None:
     twins.run_until_idle()
     assert twins.states() == dict.fromkeys(NAMES, TableState.REPLICATING)

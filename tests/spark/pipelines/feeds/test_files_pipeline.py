@@ -105,6 +105,7 @@ def test_a_table_that_is_added_later_is_refused_and_the_others_continue(
     assert list(both.differences(first)) == []
 
 
+@pytest.mark.nightly
 def test_a_resync_takes_the_table_from_the_head_of_the_log(tmp_path: Path, spark: SparkSession, write: Write) -> None:
     one = table("t", f"{SEED} t")
     write("1.jsonl", one.next(20))

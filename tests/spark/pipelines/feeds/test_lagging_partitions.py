@@ -48,6 +48,7 @@ def sent(broker: EmbeddedKafka, topic: str, partitions: Mapping[int, list[Messag
     assert producer.flush(60) == 0
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("partitions", "keys"),
     [(EARLY, {50}), (LATE, {50, 60}), (MOVED, {2, 3, 5})],

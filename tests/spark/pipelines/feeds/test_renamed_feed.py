@@ -23,6 +23,7 @@ def feed(tmp_path: Path, spark: SparkSession) -> RenamedFeed:
     return made
 
 
+@pytest.mark.nightly
 def test_a_copy_has_found_its_table_once_and_for_all(feed: RenamedFeed) -> None:
     """What the topic still has is a later statement. Another table with the former name is not that of the copy."""
     floor = feed.floor

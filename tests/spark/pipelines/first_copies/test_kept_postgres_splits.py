@@ -117,6 +117,7 @@ def fail_from(first: int) -> Callable[[int], None]:
     return fail
 
 
+@pytest.mark.nightly
 def test_an_interrupted_copy_continues_under_another_snapshot_and_catches_up(kept: Extents, reads: Reads) -> None:
     reads.before = fail_from(SPLITS - 1)
     assert not kept.run().green

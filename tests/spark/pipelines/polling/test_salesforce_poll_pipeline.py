@@ -153,6 +153,7 @@ def test_an_object_that_cannot_be_read_now_fails_alone_and_loses_nothing(
     assert crm.differences() == []
 
 
+@pytest.mark.nightly
 def test_a_comparison_that_meets_a_purged_list_of_deletes_leaves_every_row_to_the_stream(
     crm: PolledSalesforce, org: SalesforceOrg, monkeypatch: pytest.MonkeyPatch
 ) -> None:

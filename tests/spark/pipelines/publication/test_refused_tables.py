@@ -81,6 +81,7 @@ def hidden_values(folder: Path) -> list[str]:
     return [str(path) for path in folder.rglob("*") if path.is_file() and b"hidden-value" in path.read_bytes()]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("engine", EngineMode)
 def test_a_role_with_rights_on_some_columns_copies_streams_and_compares(
     limited: LimitedPipeline, engine: EngineMode

@@ -57,6 +57,7 @@ def pipeline(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path
         yield made
 
 
+@pytest.mark.nightly
 def test_comments_follow_the_source_without_another_copy(pipeline: Commented) -> None:
     assert pipeline.copied() == {"id": "the key", "v": ODD, "mail": "of a person"}
     pipeline.run_until_idle()

@@ -76,6 +76,7 @@ def asking(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequ
         yield pipeline
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "table", [pytest.param(one, marks=() if one in IN_EVERY_RUN else pytest.mark.nightly) for one in KILLS]
 )

@@ -144,6 +144,7 @@ def of_mariadb(
         execute("", (f"DROP DATABASE {DATABASE}",))
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("case", "busy"), parameters(POSTGRES_CASES, IN_EVERY_RUN))
 def test_the_copy_of_postgresql_equals_the_source_or_is_stopped(
     of_postgres: PolledPipeline, case: Case, busy: bool

@@ -155,6 +155,7 @@ def test_the_outcome_is_the_declared_one(pipelines: Opener, source: str, target:
         assert outcome == SAME, (report, pipeline.shown(case))
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("source", "target", "case"), list(answers()))
 def test_an_answer_is_carried_out(pipelines: Opener, source: str, target: str, case: Case) -> None:
     pipeline = pipelines(source, target)
