@@ -127,7 +127,8 @@ def older(rows: Rows) -> Rows:
 
 
 def window_of(checker: Checker, name: str) -> int:
-    return int(checker.histories[shape_of(checker, name).table][-1].record["window"])  # type: ignore[index]
+    commits = checker.histories[shape_of(checker, name).table]
+    return int(next(one.record["window"] for one in reversed(commits) if one.record))
 
 
 def tear_transaction(checker: Checker) -> None:

@@ -9,11 +9,13 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from deltalake import DeltaTable, write_deltalake
 
+from tests.delta_tables import read
 from tests.faults.checker.checker import Checker
 from tests.faults.checker.delta import DeltaReader
 from tests.faults.checker.invariants import Finding
-from tests.faults.corruptions import CORRUPTIONS
+from tests.faults.corruptions import CORRUPTIONS, forge, shape_of
 from tests.faults.runner import FaultRunner, run_until_caught_up
 from tests.faults.system import SystemUnderTest
 
@@ -58,6 +60,14 @@ def found(checker: Checker) -> list[Finding]:
 
 def test_a_new_checker_has_no_findings_where_there_is_no_corruption(checker: Checker) -> None:
     assert found(replace(checker, manifests={}, commit_files={}, histories={})) == []
+
+
+def test_upkeep_hides_no_commit_under_an_old_fence(checker: Checker) -> None:
+    path = checker.folder / "lake" / shape_of(checker, "events").target
+    write_deltalake(path, read(DeltaTable(path)), mode="overwrite")
+    assert found(checker) == []
+    forge(checker, "events", fence=0)
+    assert "no commit under an old fence" in {one.invariant for one in found(checker)}
 
 
 @pytest.mark.parametrize("corruption", CORRUPTIONS)

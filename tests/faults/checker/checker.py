@@ -91,7 +91,7 @@ class Checker:
             path: sha for shape in shapes for path, sha in self.readers[shape.at].commit_files(shape).items()
         }
         histories = [History(shape, self.histories[shape.copy]) for shape in shapes]
-        fresh = [History(h.shape, h.commits[max(0, before.get(h.shape.copy, 0) - 1) :]) for h in histories]
+        fresh = [History(h.shape, h.commits[_last_own(h.commits[: before.get(h.shape.copy, 0)]) :]) for h in histories]
         new = [number for number in log.windows if number not in self.manifests]
         found: list[Finding] = []
         for history, whole in zip(fresh, histories, strict=True):
@@ -124,6 +124,11 @@ class Checker:
         if any(secret in text for text in texts for secret in self.secrets):
             found.append(Finding("no secret in any artefact", "target", "a control row"))
         return found
+
+
+def _last_own(commits: Sequence[Commit]) -> int:
+    """The index of the last commit with a record, with which the next one is compared."""
+    return max((number for number, one in enumerate(commits) if one.record is not None), default=0)
 
 
 def _with_past(fresh: History, whole: History) -> History:
