@@ -114,11 +114,18 @@ DROPPED_COPIES = (
         (f"{BEGUN_DROPS}::test_a_copy_that_others_have_restored_is_not_marked_any_more",),
     ),
     Mutant(
+        "a copy whose newest commits are gone is not dropped any more",
+        "airflow_cdc_provider/control/drop_marks.py",
+        "control.fence <= self.fence or drops_copy(control.state)",
+        "drops_copy(control.state)",
+        (f"{BEGUN_DROPS}::test_a_mark_names_one_drop_of_one_copy",),
+    ),
+    Mutant(
         "a new copy is marked as one that is being dropped",
         "airflow_cdc_provider/control/drop_marks.py",
         "return current.identity == self.identity and goes_on",
         "return goes_on",
-        (f"{BEGUN_DROPS}::test_a_new_copy_of_a_table_is_not_marked",),
+        (f"{BEGUN_DROPS}::test_a_mark_names_one_drop_of_one_copy",),
     ),
     Mutant(
         "a copy of which nothing is left is kept",

@@ -8,12 +8,13 @@ from types import ModuleType
 import pytest
 
 from airflow_cdc_provider.control import begun_drops, open_window
+from airflow_cdc_provider.control.drop_marks import DropMark
 from airflow_cdc_provider.control.submit_commands import submit_command
 from airflow_cdc_provider.core.decisions.commands import CommandKind, CommandStatus
 from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable
 from airflow_cdc_provider.core.table.state_rows import Lane
-from airflow_cdc_provider.core.table.states import State, TableState
+from airflow_cdc_provider.core.table.states import State, TableState, dropping
 from tests.provider.dropped_copies import (
     A,
     B,
@@ -144,3 +145,23 @@ def test_a_copy_of_which_nothing_is_left_cannot_be_kept(shop: RunHarness, monkey
     shop.definition = replace(shop.definition, tables=rules)
     list_tables(shop, A, B)
     assert shop.open("r3").plan.copy == (B,)
+
+
+@pytest.mark.parametrize(
+    ("identity", "fence", "is_dropping", "of_the_mark"),
+    [
+        ("a", 3, True, True),
+        ("a", 4, True, True),  # taken over by another state store
+        ("a", 2, False, True),  # the newest files of its log are gone
+        ("a", 4, False, False),  # restored by others
+        ("b", 3, True, False),
+    ],
+)
+def test_a_mark_names_one_drop_of_one_copy(
+    shop: RunHarness, identity: str, fence: int, is_dropping: bool, of_the_mark: bool
+) -> None:
+    current = shop.replicator.targets.state(B, "public_b")
+    assert current.control is not None
+    state = dropping("2026-01-01T00:00:00Z", "r1") if is_dropping else current.control.state
+    found = replace(current, identity=identity, control=replace(current.control, fence=fence, state=state))
+    assert DropMark("a", 3).is_of(found) is of_the_mark
