@@ -103,7 +103,8 @@ def copy_again(job: Job, work: TableWork) -> TableResult:
         keeps = keeps_missing_rows(job, task)
         # A feed that begins anew has the kept rows, too.
         keeps_rows = (keeps or task.rule.on_delete is OnDelete.SOFT) and bool(copy.schema.key) and not same_history
-        if (continues or keeps_rows) and current.control.schema is not None:
+        follows = continues or (keeps_rows and kept_history is task.rule.history)
+        if follows and current.control.schema is not None:
             current = follow_schema(job, task, current, copy.schema)  # an attempt may have died amid that
         old = open_writer(job, work).read(task, current.version)
         assert current.control is not None

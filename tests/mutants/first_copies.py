@@ -9,10 +9,17 @@ CONTINUED = "tests/spark/pipelines/first_copies/test_kept_postgres_splits.py::te
 
 FIRST_COPIES = (
     Mutant(
+        "a history that is given up is altered before it is replaced",
+        "spark_jobs/resync.py",
+        "follows = continues or (keeps_rows and kept_history is task.rule.history)",
+        "follows = continues or keeps_rows",
+        ("tests/spark/test_resync.py::test_a_history_that_is_given_up_is_not_altered_before_it_is_replaced",),
+    ),
+    Mutant(
         "values of kept rows are lost where an attempt died amid renames",
         "spark_jobs/resync.py",
-        "if (continues or keeps_rows) and",
-        "if continues and",
+        "follows = continues or (keeps_rows and kept_history is task.rule.history)",
+        "follows = continues",
         ("tests/spark/test_resync.py::test_kept_rows_have_their_values_where_an_attempt_died_amid_renames",),
     ),
     Mutant(

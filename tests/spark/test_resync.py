@@ -20,6 +20,7 @@ from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind, StepRes
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.spec.definition import OnDelete, OnUnrepresentable, TableRule
+from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.table.states import State, TableState
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from spark_jobs import resync, snapshot
@@ -287,3 +288,25 @@ def test_kept_rows_have_their_values_where_an_attempt_died_amid_renames(
         with warehouse.session() as cursor:
             cursor.execute(f"SELECT b, c, _cdc_deleted FROM {table} WHERE id = 1")
             assert list(cursor.fetchall()) == [("a", "b", 1)]
+
+
+@pytest.mark.nightly
+def test_a_history_that_is_given_up_is_not_altered_before_it_is_replaced(
+    tmp_path: Path, database: Database, connection: ConnectionInfo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An attempt that died between the two would leave its versions under a schema without a history."""
+    database.execute("CREATE TABLE versioned (id int PRIMARY KEY, a text)")
+    database.execute("INSERT INTO versioned SELECT n, 'a' FROM generate_series(1, 10) n")
+    name = f"versioned{abs(hash(str(tmp_path))) % 10**9}"
+    database.execute(f"CREATE PUBLICATION {name} FOR TABLE versioned")
+    made = Replicator(tmp_path, name, connection, [TableRule("public.versioned", history=History.SCD2)])
+    by_table(made.run(made.step(StepKind.SNAPSHOT), snapshot.run))
+    made.definition = replace(made.definition, tables=(TableRule("public.versioned", on_delete=OnDelete.SOFT),))
+    database.execute("DELETE FROM versioned WHERE id = 1")
+    start_resync(made, "public.versioned")
+    altered: list[object] = []
+    monkeypatch.setattr(resync, "follow_schema", lambda job, task, current, schema: altered.append(task) or current)
+    (task,) = made.tasks()
+    step = made.step(StepKind.RESYNC, [replace(task, resyncs=("approved",))])
+    by_table(made.run(step, resync.run))
+    assert altered == []
