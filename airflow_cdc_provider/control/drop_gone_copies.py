@@ -36,7 +36,7 @@ def drop_gone_copies(replicator: Replicator, facts: Facts, log_info: LogInfo) ->
     run."""
     marked = marked_copies(replicator, [one.table for one in facts.gone])
     return tuple(
-        _drop_gone(replicator, facts, one, log_info)
+        _drop_gone(replicator, facts, one, marked.get(one.table), log_info)
         if one.policy is OnDroppedTable.DROP
         else replace(one, left=_kept_in_part(one) if one.table in marked else None)
         for one in facts.gone
@@ -47,9 +47,11 @@ def _kept_in_part(gone: GoneTable) -> Problem:
     return kept_in_part(gone.table, gone.target, "a mark in staging")
 
 
-def _drop_gone(replicator: Replicator, facts: Facts, gone: GoneTable, log_info: LogInfo) -> GoneTable:
+def _drop_gone(
+    replicator: Replicator, facts: Facts, gone: GoneTable, mark: DropMark | None, log_info: LogInfo
+) -> GoneTable:
     try:
-        return replace(gone, outcome=_drop(replicator, facts, gone, log_info))
+        return replace(gone, outcome=_drop(replicator, facts, gone, mark, log_info))
     except (Blocked, Fenced, *UNREADABLE) as error:
         log_info(f"{gone.table} is not dropped in this run: {error}")
         return replace(gone, left=_why_left(gone, error))
@@ -59,24 +61,24 @@ def _why_left(gone: GoneTable, error: CdcError) -> Problem:
     return error.problems[0] if isinstance(error, Blocked) else not_dropped(gone.table, gone.target, str(error))
 
 
-def _drop(replicator: Replicator, facts: Facts, gone: GoneTable, log_info: LogInfo) -> str:
+def _drop(replicator: Replicator, facts: Facts, gone: GoneTable, mark: DropMark | None, log_info: LogInfo) -> str:
     """What has become of the copy. Raises Blocked, Fenced, TargetUnavailable and CheckFailed if it stays."""
     target = replicator.targets.of(gone.table)
     if not isinstance(target, ReleasesTables):
         kind = replicator.definition.target_named(target_of_copy(gone.table)).type
         log_info(f"{gone.table}: the target type {kind} drops no table")
         return f"the source dropped it; its copy is kept: the target type {kind} drops no table"
-    mark = _begun(replicator, facts, gone)
-    if mark is None:
+    begun = _begun(replicator, facts, gone, mark)
+    if begun is None:
         return "the source dropped it; the target has no copy of it"
-    remove_copy(replicator, gone.table, gone.target, mark)
+    remove_copy(replicator, gone.table, gone.target, begun)
     log_info(f"{gone.table}: the source dropped it; dropped {target.locate(gone.target)}")
     return COPY_DROPPED
 
 
-def _begun(replicator: Replicator, facts: Facts, gone: GoneTable) -> DropMark | None:
-    """The copy whose drop has begun, by now at the latest; None if there is no copy of this replicator."""
-    mark = marked_copies(replicator, [gone.table]).get(gone.table)
+def _begun(replicator: Replicator, facts: Facts, gone: GoneTable, mark: DropMark | None) -> DropMark | None:
+    """The copy whose drop has begun, by now at the latest; None if there is no copy of this replicator. ``mark``: in
+    staging."""
     try:
         current = replicator.targets.state(gone.table, gone.target)
     except UNREADABLE:
