@@ -23,6 +23,7 @@ from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.copy_extent import WHOLE
+from airflow_cdc_provider.core.table.equal_names import without_case
 from airflow_cdc_provider.core.table.history import history_of, row_schema
 from airflow_cdc_provider.core.table.merge_plan import DELETED
 from airflow_cdc_provider.core.table.schema import TableSchema
@@ -107,6 +108,7 @@ def copy_again(job: Job, work: TableWork) -> TableResult:
         if follows and current.control.schema is not None:
             current = follow_schema(job, task, current, copy.schema)  # an attempt may have died amid that
         old = open_writer(job, work).read(task, current.version)
+        present = old.columns
         assert current.control is not None
         catches_up = not job.source.exact_snapshot
         record = build_control_record(job, task, named_fence, current, copy, current.control.state, catches_up)
@@ -125,6 +127,7 @@ def copy_again(job: Job, work: TableWork) -> TableResult:
             technical = technical_columns(copy, task.rule, began)
             rows = target_frame(work, copy, new, technical)
             kept_rows = _kept(copy, current_rows(kept_history, old, copy.schema.key), new, technical)
+            _require_columns(job, task, current.control.schema, present, kept_rows)
             rows = rows.unionByName(_as_columns_of(rows, kept_rows, task), allowMissingColumns=True)
             copied = CopiedRows(lambda: rows, progress=watch_copy(work.spark, copy))
         commit = prepare_copy(job, work, copy, copied)
@@ -206,6 +209,26 @@ def _under_names_of(copied: TableSchema, before: TableSchema | None, old: DataFr
         if known or is_technical(name)
     ]
     return old.select(*(F.col(quoted(name)).alias(now) for name, now in columns if now))
+
+
+def _require_columns(
+    job: Job, task: TableTask, schema: TableSchema | None, present: Sequence[str], kept_rows: DataFrame
+) -> None:
+    """Of the copy, if there are rows to keep: whoever dropped or renamed a column of the target has taken its values
+    from them. Raises Blocked."""
+    found = set(map(without_case, present))
+    missing = [name for name in row_schema(schema).names if without_case(name) not in found] if schema else []
+    if missing and not kept_rows.isEmpty():
+        raise Blocked.of(
+            "CPY024",
+            f"{task.table} keeps rows that the source does not have any more, and the target lacks columns of them",
+            where=job.tables.locate(task.target),
+            found=f"without {', '.join(missing)}",
+            allowed="the columns of the copy",
+            do="give the columns their names back, or add them with the values of these rows, and resync; or set another "
+            "`target`, which begins without them",
+            data="the target is unchanged",
+        )
 
 
 def _as_columns_of(rows: DataFrame, more: DataFrame, task: TableTask) -> DataFrame:

@@ -23,6 +23,16 @@ FIRST_COPIES = (
         ("tests/spark/test_resync.py::test_kept_rows_have_their_values_where_an_attempt_died_amid_renames",),
     ),
     Mutant(
+        "kept rows lose the values of a column that the target has no more",
+        "spark_jobs/resync.py",
+        "if missing and not kept_rows.isEmpty():",
+        "if missing and kept_rows.isEmpty():",
+        (
+            "tests/spark/test_resync.py"
+            "::test_kept_rows_do_not_lose_the_values_of_a_column_that_somebody_renamed_in_the_target",
+        ),
+    ),
+    Mutant(
         "a first copy with splits of two attempts is exact",
         "spark_jobs/copies/kept_copy.py",
         "kept is None or kept.id != opened.kept or kept.continued",

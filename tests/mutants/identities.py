@@ -311,4 +311,11 @@ IDENTITIES = (
         "missing = [table for table in tables if table in published and not table]",
         (PUBLICATION,),
     ),
+    Mutant(
+        "changes of a table that has the name for some time are changes of the copied one",
+        "airflow_cdc_provider/connectors/sources/postgres/decode.py",
+        "if task.identity and task.identity.table != str(relation.oid):",
+        "if task.identity and not task.identity.table:",
+        ("tests/connectors/test_postgres_swapped_tables.py",),
+    ),
 )

@@ -223,6 +223,19 @@ def test_kept_rows_have_their_values_under_the_present_names_or_stop_the_copy(
     assert problem is not None and (problem.code, problem.found) == ("CPY015", "remark")
 
 
+def test_kept_rows_do_not_lose_the_values_of_a_column_that_somebody_renamed_in_the_target(
+    spark: SparkSession, replicator: Replicator, database: Database
+) -> None:
+    """A table without rows that are kept is copied."""
+    for name in ("kept", "soft"):
+        table = f"delta.`{replicator.target.locate(replicator.tasks(f'public.{name}')[0].target)}`"
+        spark.sql(f"CREATE OR REPLACE TABLE {table} USING delta AS SELECT * EXCEPT (note), note AS remark FROM {table}")
+    database.execute("DELETE FROM kept WHERE id = 1")
+    problem = run_resync(replicator, "public.kept")["public.kept"].problem
+    assert problem is not None and (problem.code, problem.found) == ("CPY024", "without note")
+    assert run_resync(replicator, "public.soft")["public.soft"].outcome is Outcome.DONE
+
+
 @pytest.mark.nightly
 def test_kept_rows_have_no_values_of_former_columns_under_the_names_of_others(
     spark: SparkSession, replicator: Replicator, database: Database

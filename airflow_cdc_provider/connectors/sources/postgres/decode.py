@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import accumulate, pairwise
 
 from airflow_cdc_provider.connectors.changed_columns import changed_columns
-from airflow_cdc_provider.connectors.source import Boundary, Ignored, StreamItem
+from airflow_cdc_provider.connectors.source import Boundary, HoleFound, Ignored, StreamItem
 from airflow_cdc_provider.connectors.sources.postgres import messages
 from airflow_cdc_provider.connectors.sources.postgres.change_runs import ChangeRun, Transaction, record_without_row
 from airflow_cdc_provider.connectors.sources.postgres.positions import lsn_text, position_of
@@ -16,6 +16,7 @@ from airflow_cdc_provider.connectors.sources.postgres.row_images import RowReade
 from airflow_cdc_provider.connectors.sources.postgres.schemas import Catalog, has_unknown_initial, stream_schema
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import IntegrityBroken
+from airflow_cdc_provider.core.log.change_log import UNLOGGED
 from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation, canonical
 from airflow_cdc_provider.core.log.positions import epoch_prefix
 from airflow_cdc_provider.core.table.schema import TableSchema
@@ -46,6 +47,7 @@ class PgoutputDecoder:
         self._readers: dict[int, RowReader | None] = {}
         self._relations: dict[int, bytes] = {}
         self._other_tables: dict[int, str] = {}
+        self._not_copied: set[RowReader] = set()
         self._latest_schemas: dict[str, TableSchema] = {}
         self._announced: set[str] = set()
         self._runs: dict[bytes, ChangeRun] = {}
@@ -165,7 +167,9 @@ class PgoutputDecoder:
             return
         schema = stream_schema(relation, task, self._catalog)
         table = self._catalog.tables.get(task.name_in_source)
-        self._readers[relation.oid] = RowReader(relation, task, schema, table is not None and table.limited)
+        reader = self._readers[relation.oid] = RowReader(relation, task, schema, table is not None and table.limited)
+        if task.identity and task.identity.table != str(relation.oid):
+            self._not_copied.add(reader)
 
     def _reader(self, oid: int) -> RowReader | None:
         """None if the table is not one of ours."""
@@ -182,6 +186,7 @@ class PgoutputDecoder:
             return None
         if self._latest_schemas.get(reader.table) is not reader.schema:
             self._announce(lsn, reader)
+        self._mark_other_table(lsn, reader)
         oid_bytes = data[1:HEAD_BYTES]
         run = self._runs.get(oid_bytes) or ChangeRun(reader, self._relations[oid])
         self._runs[oid_bytes] = self._open_runs[oid_bytes] = run
@@ -196,6 +201,7 @@ class PgoutputDecoder:
                 continue
             if self._latest_schemas.get(reader.table) is not reader.schema:
                 self._announce(lsn, reader)
+            self._mark_other_table(lsn, reader)
             self.items.append(self._control_event(reader, Operation.TRUNCATE, self._next_order(lsn) + "00"))
 
     def _announce(self, lsn: int, reader: RowReader) -> None:
@@ -212,6 +218,13 @@ class PgoutputDecoder:
             record = self._control_event(reader, Operation.SCHEMA, self._order_before_next(lsn))
             after = canonical(reader.schema.plain())
             self.items.append(replace(record, after=after, warnings=("initial_unknown",) if unknown_initial else ()))
+
+    def _mark_other_table(self, lsn: int, reader: RowReader) -> None:
+        """Append a hole before changes of a table that is not the one which this run found under the name."""
+        if reader in self._not_copied:
+            self._flush()
+            detail = "changes of another table that had its name for some time"
+            self.items.append(HoleFound(reader.table, UNLOGGED, self._order_before_next(lsn), detail))
 
     def _next_order(self, lsn: int) -> str:
         """The order key of the next change, up to the phase."""
