@@ -225,8 +225,8 @@ def _require_columns(
             where=job.tables.locate(task.target),
             found=f"without {', '.join(missing)}",
             allowed="the columns of the copy",
-            do="give the columns their names back, or add them with the values of these rows, and resync; or set another "
-            "`target`, which begins without them",
+            do="give the columns their names back, or add them with the values of these rows, and resync; or set "
+            "another `target`, which begins without them",
             data="the target is unchanged",
         )
 
