@@ -21,7 +21,7 @@ from airflow_cdc_provider.core.table.column_comments import comments_after
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.copy_extent import extent_after
 from airflow_cdc_provider.core.table.former_columns import former_after
-from airflow_cdc_provider.core.table.states import TableState
+from airflow_cdc_provider.core.table.states import TableState, replicating_again
 from airflow_cdc_provider.core.times import utc_now
 from airflow_cdc_provider.targets.fencing import superseded
 from airflow_cdc_provider.targets.target import TargetState
@@ -41,11 +41,11 @@ def run(job: Job) -> StepResult:
 
 
 def merge_table(
-    job: Job, work: TableWork, attempt: str, more_states: frozenset[TableState] = frozenset()
+    job: Job, work: TableWork, attempt: str, more_states: frozenset[TableState] = frozenset(), *, resumes: bool = False
 ) -> TableResult:
-    """Apply the batch that ``attempt`` staged for the table, if there is one. Raises Fenced where the table has changed
-    since, RowMissing where a change finds no row, SourceUnavailable where the next stage will fetch that row, or may
-    have its delete."""
+    """Apply the batch that ``attempt`` staged for the table, if there is one. ``resumes``: the commit puts the table
+    back into the stream. Raises Fenced where the table has changed since, RowMissing where a change finds no row,
+    SourceUnavailable where the next stage will fetch that row, or may have its delete."""
     task = work.task
     path = f"{batch_folder(task.table, attempt)}/{BATCH}"
     if not job.log.store.exists(path):
@@ -53,7 +53,9 @@ def merge_table(
     batch = from_plain(Batch, json.loads(job.log.store.read(path)))
     control, current = require_writable(job, task, more_states)
     require_current_batch(batch.fence, batch.lo_window, control, current)
-    record = _name_commit(job, task, current, _control_record(job, task, control, batch))
+    record = _control_record(job, task, control, batch)
+    record = replace(record, state=replicating_again(record.state, record.committed_at)) if resumes else record
+    record = _name_commit(job, task, current, record)
     rows = StagedRows(work.session, job.log.store, batch)
     try:
         with work.phase("merge"):

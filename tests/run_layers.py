@@ -48,6 +48,8 @@ MORE_FILES_AT_ONCE = {"connectors": 3}
 """Layers whose tests wait for servers."""
 IN_GIVEN_ORDER = frozenset({"spark"})
 """Layers that put their slowest files first. By default those with the most tests come first."""
+OF_ANY_FILE = frozenset({"programs"})
+"""Layers whose processes share the tests of a file: they have no fixtures of a file."""
 LONG_ROUNDS = 10
 """The factor for the number of random histories and examples."""
 NIGHTLY = ("-m", "", "-o", "timeout=3600", "-o", "faulthandler_timeout=4500")
@@ -135,7 +137,8 @@ def begin(layer: str, tests: Path, options: Sequence[str], quiet: bool) -> Runni
     command += [str(tests / layer)]
     command += [f"--ignore={tests / one}" for one in BUDGETS_S if one.startswith(f"{layer}/")]
     processes = MORE_FILES_AT_ONCE.get(layer, FILES_AT_ONCE)
-    command += [] if layer in ALONE else [f"--numprocesses={processes}", "--dist=loadfile", "--max-worker-restart=0"]
+    shared = "worksteal" if layer in OF_ANY_FILE else "loadfile"
+    command += [] if layer in ALONE else [f"--numprocesses={processes}", f"--dist={shared}", "--max-worker-restart=0"]
     command += ["--no-loadscope-reorder"] if layer in IN_GIVEN_ORDER else []
     began_s = time.monotonic()
     with contextlib.ExitStack() as files:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 
 from airflow_cdc_provider.control.fences import commit_fence
@@ -20,7 +19,7 @@ from airflow_cdc_provider.core.log.change_log import REQUESTED
 from airflow_cdc_provider.core.spec.definition import repairs_itself
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.state_rows import LEASE_S, Lane, TableRow
-from airflow_cdc_provider.core.table.states import State, TableState
+from airflow_cdc_provider.core.table.states import State, TableState, replicating_again
 from airflow_cdc_provider.core.times import utc_now
 
 RESYNC = "reconcile.resync"
@@ -127,6 +126,9 @@ def resume_stream(replicator: Replicator, run_id: str, log_info: LogInfo) -> tup
     for task in tasks:
         current = replicator.targets.state(task.table, task.target)
         control = current.control
+        if task.table in copied and control is not None and control.state.name is TableState.REPLICATING:
+            replicator.state.release_claim(replicator.name, task.table, run_id)  # the audit of its keys has resumed it
+            continue
         if task.table not in copied or control is None or control.state.name is not TableState.RESYNCING:
             log_info(f"{task.table} is unchanged: {control.state.name if control else 'no target table'}")
             continue
@@ -134,8 +136,8 @@ def resume_stream(replicator: Replicator, run_id: str, log_info: LogInfo) -> tup
         if fence is not None and control.fence < fence:
             log_info(f"{task.table} is skipped: the target does not have the copy of this run")
             continue
-        state = replace(control.state, name=TableState.REPLICATING, since=utc_now(), reason="", remedy="")
         failpoint("resume.before")
+        state = replicating_again(control.state, utc_now())
         commit_fence(replicator, task.table, task.target, current, run_id, state)
         failpoint("resume.after")
         replicator.state.release_claim(replicator.name, task.table, run_id)

@@ -43,11 +43,14 @@ def remaining(
     """The alterations that are not done yet, where an attempt was killed after any of them. ``present``: names of the
     columns now. ``column_id``: equal for two names that only one column of the target can have. Only the names show
     what is done, so changes of types, which may be repeated, are always among them. Raises Blocked (SCH003) if the new
-    name of a column belongs to another one, which was dropped at the source."""
+    name of a column belongs to another one, which was dropped at the source, or if the target lacks the column."""
     every, found = _named(alterations, column_id), set(map(column_id, present))
     naming = [one for one in every if one.changes_names]
     for done in range(len(naming), -1, -1):
         if _may_be_done(naming[:done], found) and not any(_taken(found, naming[done:])):
+            for one in naming[done:]:
+                if one.new and one.old not in found:
+                    raise _no_column(where, one.one)
             return [one.one for one in every if one not in naming[:done] and not one.is_gone(found)]
     raise _name_taken(where, next(_taken(found, naming)).one)
 
@@ -81,5 +84,16 @@ def _name_taken(where: str, one: Alteration) -> Blocked:
         where=where,
         found=f"{one.to.name}, which was dropped at the source before",
         do=f"drop column {one.to.name} of the target table if its values are not needed any more, or resync the table",
+        data="the table is unchanged; the change log keeps what is not applied",
+    )
+
+
+def _no_column(where: str, one: Alteration) -> Blocked:
+    return Blocked.of(
+        "SCH003",
+        f"column {one.column.name} cannot be renamed: the target does not have it any more",
+        where=where,
+        found=f"no column {one.column.name}",
+        do="give the column its name back, or add it with its values, then resync the table",
         data="the table is unchanged; the change log keeps what is not applied",
     )

@@ -43,23 +43,24 @@ from spark_jobs.writers.writer import CopyCommit
 def with_copy_window(job: Job, task: TableTask) -> Job:
     """If the source is a feed that contains a snapshot of its tables: the job at the last window before the feed has
     content of this table, or after which it contains the whole table again; any other job unchanged. Raises
-    PositionLost (CPY006) where the log does not reach back to that window."""
+    PositionLost (CPY006) where the log does not reach back to that window, or was read by other settings since."""
     if not isinstance(job.source, StreamHoldsSnapshots):
         return job
     log, sealed = job.log, job.step.window
-    end = _end_of(job, sealed)
+    end, found = _end_of(job, sealed), f"windows {log.oldest()} to {sealed} of the log"
     for number in range(sealed, max(log.oldest(), 1) - 1, -1):
         manifest = log.manifest(number)
         name = task.source_table
         if has_reload(manifest, name) or job.source.contains_all_after(manifest.hi, end, name):
             return replace(job, step=replace(job.step, window=number))
-        if hole_of(manifest, task.table, ""):
+        if hole := hole_of(manifest, task.table, "", task.log_sha256):
+            found += f"; {hole.detail or hole.cause}"
             break
     raise PositionLost.of(
         "CPY006",
         f"neither the source nor the change log contains {task.table} from its beginning",
         where=task.table,
-        found=f"windows {log.oldest()} to {sealed} of the log",
+        found=found,
         do="if the topic or folder still contains the whole table, move the table to a replicator of its own, "
         "which reads from the beginning; otherwise snapshot the table again into a new topic or folder and "
         "name that in the YAML; see docs/guides/event-feeds.md",

@@ -19,7 +19,6 @@ from airflow_cdc_provider.core.table.copy_extent import CopyExtent
 from airflow_cdc_provider.core.table.schema import LogicalType
 from airflow_cdc_provider.targets.sparksql.names import quoted
 from airflow_cdc_provider.targets.sparksql.types import literal
-from spark_jobs.copies.delete_guard import absent_rows, present_rows
 
 NO_ROWS = SplitRead((), rows=0, repeatable=True)
 OPERATORS = {Comparison.NOT_EQUAL: "<>", Comparison.IN: "IN", Comparison.NOT_IN: "NOT IN"}
@@ -41,17 +40,6 @@ def rows_in_extent(rows: DataFrame, task: TableTask, extent: CopyExtent) -> Data
     """The rows of a copy that match the conditions of its extent now."""
     conditions = [_sql(task, condition) for condition in extent.where]
     return rows.where(" AND ".join(conditions)) if conditions else rows
-
-
-def rows_of_copy(current: DataFrame, rows: DataFrame, task: TableTask, extent: CopyExtent) -> DataFrame:
-    """Of all ``rows`` of the source, those that a copy of the extent has: the rows that match now, and those whose key
-    is in ``current``, the rows of the copy, because changes have brought them."""
-    if extent.is_whole:
-        return rows
-    present = present_rows(task.schema.key, rows, current)
-    if not extent.rows:
-        return present
-    return present.unionByName(rows_in_extent(absent_rows(task.schema.key, rows, current), task, extent))
 
 
 def _sql(task: TableTask, condition: Condition) -> str:

@@ -4,14 +4,15 @@ The table takes no stream commits meanwhile, and its cursor is right before the 
 its rows were read at the source before the keys are, and a row whose key is not in the source was deleted. Later
 changes are in the windows after it.
 
-A crash before the commit leaves the table ``resyncing``, and the next attempt compares again. After the commit the
-cursor is past the window, and the next attempt has nothing to compare.
+A history ends the versions of these rows. The commit puts the table back into the stream: a crash before it leaves the
+table ``resyncing``, and the next attempt compares again; after it there is nothing to compare.
 """
 
 from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import UTC, datetime
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -20,7 +21,9 @@ from airflow_cdc_provider.core.decisions.holes import hole_for
 from airflow_cdc_provider.core.decisions.steps import Batch, Outcome, TableResult
 from airflow_cdc_provider.core.log.change_log import AUDIT, Hole, batch_folder
 from airflow_cdc_provider.core.serde import to_plain
+from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.history import history_of, row_schema
 from airflow_cdc_provider.core.table.merge_plan import GONE, KNOWN, OP, ORDER
 from airflow_cdc_provider.core.table.own_rows import bounded_column
 from airflow_cdc_provider.core.table.schema import TableSchema
@@ -33,6 +36,8 @@ from spark_jobs.batches.staged_rows import BATCH, ROWS
 from spark_jobs.copies.copying import open_copy
 from spark_jobs.copies.delete_guard import MissingRows, absent_rows, live_rows, require_delete_approval
 from spark_jobs.copies.split_frames import copy_rows
+from spark_jobs.histories.compared_rows import end_rows, prefixed
+from spark_jobs.histories.current_rows import current_rows
 from spark_jobs.merge import merge_table
 from spark_jobs.replay import CATCHING_UP, replay_table
 from spark_jobs.runtime.job import Job, TableWork
@@ -52,9 +57,9 @@ def audit_window(log: ChangeLog, control: ControlRecord) -> int | None:
 
 
 def audit_keys(job: Job, work: TableWork, window: int) -> TableResult:
-    """Delete the rows whose keys are not in the source, or mark them as deleted. Raises Blocked where they are more
-    than allowed without approval; then nothing is written."""
-    task = work.task
+    """Delete the rows whose keys are not in the source, mark them as deleted, or end their versions. Raises Blocked
+    where they are more than allowed without approval; then nothing is written."""
+    task, began = work.task, datetime.now(UTC)
     earlier = replace(job, step=replace(job.step, window=window - 1))
     caught_up = replay_table(earlier, work)
     if caught_up.outcome not in (Outcome.DONE, Outcome.UNCHANGED):
@@ -63,20 +68,22 @@ def audit_keys(job: Job, work: TableWork, window: int) -> TableResult:
     assert control.schema is not None
     hole = hole_for(job.log.manifest(window), control)
     assert hole is not None
-    keys = replace(control.schema, columns=tuple(map(control.schema.column, control.schema.key)))
+    history, schema = history_of(control.schema), row_schema(control.schema)
+    keys = replace(schema, columns=tuple(map(schema.column, schema.key)))
     with (
         open_copy(job, replace(task, schema=keys), window) as copy,
         copy_rows(job, work, copy) as source,
         work.phase("compare"),
     ):
         writer = open_writer(job, work)
-        rows = live_rows(writer.read(task, current.version))
-        deleted = absent_rows(control.schema.key, rows, source)
+        rows = live_rows(current_rows(history, writer.read(task, current.version), schema.key))
+        deleted = absent_rows(schema.key, rows, source)
         if task.rule.ignores_deletes:
             deleted = deleted.where("false")
         attempt = f"{job.step.attempt}-audit"
         folder = batch_folder(task.table, attempt)
-        write_frame(_staged(deleted, control.schema, hole), job.log.store.url(f"{folder}/{ROWS}"))
+        staged = _deletes(deleted, schema, hole) if history is History.NONE else _ends(deleted, schema, hole, began)
+        write_frame(staged, job.log.store.url(f"{folder}/{ROWS}"))
     missing = MissingRows(_count(job, work, f"{folder}/{ROWS}"), rows.count())
     require_delete_approval(job, work, control, missing, "key audit")
     batch = Batch(
@@ -96,11 +103,17 @@ def audit_keys(job: Job, work: TableWork, window: int) -> TableResult:
         bounds = key_bounds(job.log.store, f"{folder}/{ROWS}", bounded_column(control.schema))
         batch = replace(batch, bounds=bounds)
     job.log.store.write(f"{folder}/{BATCH}", json.dumps(to_plain(batch)).encode())
-    merged = merge_table(job, work, attempt, CATCHING_UP)
+    merged = merge_table(job, work, attempt, CATCHING_UP, resumes=True)
     return replace(merged, detail=merged.detail | {"missing": missing.rows, "of": missing.of})
 
 
-def _staged(deleted: DataFrame, schema: TableSchema, hole: Hole) -> DataFrame:
+def _ends(deleted: DataFrame, schema: TableSchema, hole: Hole, began: datetime) -> DataFrame:
+    """A version ends not before it begins: the clocks are not the same."""
+    at = F.greatest(F.lit(began), F.col("_cdc_o_from"))
+    return end_rows(schema, prefixed(schema, deleted), at, F.lit(hole.order_key))
+
+
+def _deletes(deleted: DataFrame, schema: TableSchema, hole: Hole) -> DataFrame:
     """Deletes with key columns only, at the order key of the hole."""
     columns = [
         F.col(quoted(column.name))

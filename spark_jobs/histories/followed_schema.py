@@ -12,12 +12,14 @@ from spark_jobs.batches.schema_change import alter_table, altering_statements
 from spark_jobs.runtime.job import Job
 
 
-def follow_schema(job: Job, task: TableTask, current: TargetState, schema: TableSchema) -> TargetState:
+def follow_schema(
+    job: Job, task: TableTask, current: TargetState, known: TableSchema | None, schema: TableSchema
+) -> TargetState:
     """The state after columns were renamed and widened as in ``schema``, the one of the copy. Unchanged if the target
-    cannot do that in place. A commit of its own: after a crash, the next attempt finds nothing to alter. Raises Fenced
-    if the table has changed."""
-    assert current.control is not None and current.control.schema is not None
-    before = row_schema(current.control.schema)
+    cannot do that in place. ``known``: the columns of the target, with the ids of those that are the same. A commit of
+    its own: after a crash, the next attempt finds nothing to alter. Raises Fenced if the table has changed."""
+    assert known is not None
+    before = row_schema(known)
     changes = [
         change
         for change in compare(before, schema)

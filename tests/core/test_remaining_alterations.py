@@ -92,6 +92,12 @@ def test_a_name_that_another_column_has_is_refused() -> None:
         remaining("here", {"a", "b"}, [rename])
 
 
+def test_a_column_that_somebody_dropped_cannot_be_renamed() -> None:
+    (rename,) = alterations(changes("", "ab"), "", Alter.DROP) or ()
+    with pytest.raises(Blocked, match="no column a"):
+        remaining("here", {"c"}, [rename])
+
+
 def test_a_dropped_column_that_the_target_lacks_is_passed_over() -> None:
     both = alterations(changes("ab", ""), "", Alter.DROP) or ()
     assert remaining("here", {"a"}, both) == [both[0]]

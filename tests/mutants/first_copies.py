@@ -9,24 +9,24 @@ CONTINUED = "tests/spark/pipelines/first_copies/test_kept_postgres_splits.py::te
 
 FIRST_COPIES = (
     Mutant(
-        "a history that is given up is altered before it is replaced",
+        "a table whose rows are kept is altered before it is replaced",
         "spark_jobs/resync.py",
-        "follows = continues or (keeps_rows and kept_history is task.rule.history)",
-        "follows = continues or keeps_rows",
-        ("tests/spark/test_resync.py::test_a_history_that_is_given_up_is_not_altered_before_it_is_replaced",),
+        "if continues or (may_have_died and missing_columns(_read(job, work, current).columns, before)):",
+        "if continues or keeps_rows:",
+        ("tests/spark/test_resync.py::test_a_table_whose_rows_are_kept_is_not_altered_before_it_is_replaced",),
     ),
     Mutant(
         "values of kept rows are lost where an attempt died amid renames",
         "spark_jobs/resync.py",
-        "follows = continues or (keeps_rows and kept_history is task.rule.history)",
-        "follows = continues",
+        "if continues or (may_have_died and missing_columns(_read(job, work, current).columns, before)):",
+        "if continues:",
         ("tests/spark/test_resync.py::test_kept_rows_have_their_values_where_an_attempt_died_amid_renames",),
     ),
     Mutant(
         "kept rows lose the values of a column that the target has no more",
-        "spark_jobs/resync.py",
-        "if missing and not kept_rows.isEmpty():",
-        "if missing and kept_rows.isEmpty():",
+        "spark_jobs/copies/kept_rows.py",
+        "if missing and not kept.isEmpty():",
+        "if missing and kept.isEmpty():",
         (
             "tests/spark/test_resync.py"
             "::test_kept_rows_do_not_lose_the_values_of_a_column_that_somebody_renamed_in_the_target",
@@ -91,22 +91,22 @@ FIRST_COPIES = (
     Mutant(
         "rows that are kept have their values under former names",
         "spark_jobs/resync.py",
-        "        old = _under_names_of(copy.schema, current.control.schema, old)\n",
+        "        old = under_names_of_copy(old, before, copy.schema)\n",
         "",
         ("tests/spark/test_resync.py",),
     ),
     Mutant(
         "rows that are kept have the values of columns that do not belong to the copy any more",
-        "spark_jobs/resync.py",
-        "        if known or is_technical(name)\n",
+        "spark_jobs/copies/kept_rows.py",
+        "        if name in names or is_technical(name)\n",
         "",
         ("tests/spark/test_resync.py",),
     ),
     Mutant(
         "rows that are kept lose the texts of values of a renamed column",
-        "spark_jobs/resync.py",
-        "(name, names.get(known) if known else name)",
-        '(name, name if name.startswith("_cdc_") else names.get(known))',
+        "spark_jobs/copies/kept_rows.py",
+        "(name, same.get(names[name]) if name in names else name)",
+        '(name, name if name.startswith("_cdc_") else same.get(names.get(name, "")))',
         ("tests/spark/test_resync.py",),
     ),
     Mutant(
@@ -118,10 +118,41 @@ FIRST_COPIES = (
     ),
     Mutant(
         "kept rows lose what does not fit",
-        "spark_jobs/resync.py",
-        "    if unfit := [name for name in lost if row[name]]:",
-        "    if unfit := [name for name in lost if not name]:",
-        ("tests/spark/test_resync.py",),
+        "spark_jobs/copies/kept_rows.py",
+        "        if unfit := [name for name in lost if row[name]]:",
+        "        if unfit := [name for name in lost if not name]:",
+        ("tests/spark/test_kept_rows.py",),
+    ),
+    Mutant(
+        "kept values are rounded",
+        "spark_jobs/copies/kept_rows.py",
+        "return cast.try_cast(before).eqNullSafe(value)",
+        "return cast.isNotNull() | value.isNull()",
+        ("tests/spark/test_kept_rows.py",),
+    ),
+    Mutant(
+        "kept values stay in clear in a column that is hashed now",
+        "spark_jobs/copies/kept_rows.py",
+        "copied.column(now).is_masked) != control.schema.column(name).is_masked",
+        "copied.column(now).is_masked) != copied.column(now).is_masked",
+        ("tests/spark/test_kept_rows.py",),
+    ),
+    Mutant(
+        "kept values of a column that the YAML renames are lost",
+        "spark_jobs/copies/kept_rows.py",
+        "without_id = [one for one in columns if not one.id and one.source_name and not one.text_of]",
+        "without_id = [one for one in columns if not one.name]",
+        ("tests/spark/test_kept_rows.py",),
+    ),
+    Mutant(
+        "an empty copy begins where the log was read by other settings",
+        "spark_jobs/copies/copying.py",
+        'if hole := hole_of(manifest, task.table, "", task.log_sha256):',
+        'if hole := hole_of(manifest, task.table, ""):',
+        (
+            "tests/spark/pipelines/feeds/test_files_pipeline.py"
+            "::test_a_resync_is_refused_where_the_log_was_read_by_other_settings",
+        ),
     ),
     Mutant(
         "a first copy that did not finish is a new table once the state store is lost",

@@ -7,6 +7,7 @@ from tests.mutants.mutant import Mutant
 RANDOM = "tests/spark/test_histories_random.py::test_every_version_of_every_row_is_that_of_the_source"
 HISTORIES = "tests/core/test_histories.py"
 CONTRACT = "tests/spark/contract/test_histories.py"
+AUDITS = "tests/spark/pipelines/polling/test_key_audits.py"
 PROGRAMS = "tests/programs/test_named_programs.py::test_a_program_that_once_showed_a_defect_shows_none"
 
 HISTORY = (
@@ -27,9 +28,24 @@ HISTORY = (
     Mutant(
         "a key audit of a history compares the rows of a partial copy",
         "spark_jobs/resync.py",
-        "extent if audited is None else WHOLE",
-        "extent",
-        (f"{PROGRAMS}[the key audit of a history that copies left rows out of]",),
+        "if audited is not None and kept_history is task.rule.history:",
+        "if audited is not None and kept_history is task.rule.history is History.NONE:",
+        (f"{AUDITS}::test_changes_before_and_after_an_audit_are_applied",),
+    ),
+    Mutant(
+        "a run that ends after the commit of a key audit leaves the table to a full copy",
+        "spark_jobs/copies/key_audit.py",
+        "CATCHING_UP, resumes=True)",
+        "CATCHING_UP)",
+        (f"{AUDITS}::test_an_audit_is_done_with_its_commit",),
+    ),
+    Mutant(
+        "a target compares a control record that differs from its own by ids of columns",
+        "spark_jobs/resync.py",
+        "current = follow_schema(job, task, current, before, copy.schema)",
+        "current = follow_schema("
+        "job, task, replace(current, control=replace(current.control, schema=before)), before, copy.schema)",
+        ("tests/spark/test_resync.py::test_a_history_follows_a_table_that_was_made_again_with_a_wider_column",),
     ),
     Mutant(
         "columns of a table that was made again have the ids of the former one",

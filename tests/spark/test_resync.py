@@ -23,6 +23,7 @@ from airflow_cdc_provider.core.spec.definition import OnDelete, OnUnrepresentabl
 from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.table.states import State, TableState
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
+from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
 from spark_jobs import resync, snapshot
 from spark_jobs.runtime.job import Job
 from tests.spark.databases import new_schema
@@ -303,23 +304,53 @@ def test_kept_rows_have_their_values_where_an_attempt_died_amid_renames(
             assert list(cursor.fetchall()) == [("a", "b", 1)]
 
 
-@pytest.mark.nightly
-def test_a_history_that_is_given_up_is_not_altered_before_it_is_replaced(
-    tmp_path: Path, database: Database, connection: ConnectionInfo, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("history", [History.SCD2, History.NONE], ids=str)
+def test_a_table_whose_rows_are_kept_is_not_altered_before_it_is_replaced(
+    tmp_path: Path, database: Database, connection: ConnectionInfo, monkeypatch: pytest.MonkeyPatch, history: History
 ) -> None:
-    """An attempt that died between the two would leave its versions under a schema without a history."""
+    """The new copy needs no alteration, which a former column may prevent. An attempt that died between the two would
+    leave the versions of a history that is given up under a schema without one."""
     database.execute("CREATE TABLE versioned (id int PRIMARY KEY, a text)")
     database.execute("INSERT INTO versioned SELECT n, 'a' FROM generate_series(1, 10) n")
     name = f"versioned{abs(hash(str(tmp_path))) % 10**9}"
     database.execute(f"CREATE PUBLICATION {name} FOR TABLE versioned")
-    made = Replicator(tmp_path, name, connection, [TableRule("public.versioned", history=History.SCD2)])
+    rule = TableRule("public.versioned", history=history)
+    soft = TableRule("public.versioned", on_delete=OnDelete.SOFT)
+    made = Replicator(tmp_path, name, connection, [soft if history is History.NONE else rule])
     by_table(made.run(made.step(StepKind.SNAPSHOT), snapshot.run))
-    made.definition = replace(made.definition, tables=(TableRule("public.versioned", on_delete=OnDelete.SOFT),))
+    made.definition = replace(made.definition, tables=(soft,))
     database.execute("DELETE FROM versioned WHERE id = 1")
     start_resync(made, "public.versioned")
     altered: list[object] = []
-    monkeypatch.setattr(resync, "follow_schema", lambda job, task, current, schema: altered.append(task) or current)
+    monkeypatch.setattr(resync, "follow_schema", lambda job, task, current, *_: altered.append(task) or current)
     (task,) = made.tasks()
     step = made.step(StepKind.RESYNC, [replace(task, resyncs=("approved",))])
     by_table(made.run(step, resync.run))
     assert altered == []
+
+
+def test_a_history_follows_a_table_that_was_made_again_with_a_wider_column(
+    spark: SparkSession,
+    tmp_path: Path,
+    database: Database,
+    connection: ConnectionInfo,
+    postgres: EmbeddedPostgres,
+) -> None:
+    """Its columns have other ids. The target compares the control record that was read with its own."""
+    database.execute("CREATE TABLE wider (id int PRIMARY KEY, n int)")
+    database.execute("INSERT INTO wider SELECT n, n FROM generate_series(1, 10) n")
+    name = f"wider{abs(hash(str(tmp_path))) % 10**9}"
+    database.execute(f"CREATE PUBLICATION {name} FOR TABLE wider")
+    rule = TableRule("public.wider", history=History.SCD2)
+    with new_schema("postgres", postgres, name) as warehouse:
+        made = Replicator(tmp_path, name, connection, [rule], target=warehouse.target, warehouse=warehouse.connection)
+        by_table(made.run(made.step(StepKind.SNAPSHOT), snapshot.run))
+        database.execute("DROP TABLE wider; CREATE TABLE wider (id int PRIMARY KEY, n bigint)")
+        database.execute("INSERT INTO wider SELECT n, n FROM generate_series(2, 10) n")
+        database.execute(f"ALTER PUBLICATION {name} ADD TABLE wider")
+        start_resync(made, "public.wider")
+        (result,) = run_resync(made).values()
+        assert result.outcome is Outcome.DONE, result.problem
+        with warehouse.session() as cursor:
+            cursor.execute(f"SELECT count(*) FROM {warehouse.schema}.{made.tasks()[0].target} WHERE _cdc_is_current")
+            assert list(cursor.fetchall()) == [(9,)]

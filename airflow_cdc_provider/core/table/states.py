@@ -8,7 +8,7 @@
 | new | a new table under a pattern, held back by `new_tables` | state store |
 | pending | not set: the target has no table of this replicator | derived |
 | snapshotting | the copy lane, while the first copy runs | state store |
-| replicating | the commit of a copy, or the end of a resync | target |
+| replicating | the commit of a first copy or of a key audit, or the end of a resync | target |
 | paused | only an operator, and a run that drops the copy | target; staging while there is no copy |
 | resyncing | pause_stream, or verify if rewritten rows differ | target |
 | rewinding | the rewind command | target |
@@ -19,7 +19,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from airflow_cdc_provider.core.errors import CommandRefused
@@ -80,6 +80,11 @@ class State:
     command: str = ""
     version: int | None = None
     question: Question | None = None
+
+
+def replicating_again(state: State, at: str) -> State:
+    """After a copy, or an audit of its keys."""
+    return replace(state, name=TableState.REPLICATING, since=at, reason="", remedy="")
 
 
 DROPPING = "the source dropped the table"

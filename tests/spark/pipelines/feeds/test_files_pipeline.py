@@ -6,6 +6,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.connectors.decoders.common.message import Message
 from airflow_cdc_provider.core.decisions.commands import CommandKind
-from airflow_cdc_provider.core.spec.definition import Columns, OnBadRecord, Source
+from airflow_cdc_provider.core.spec.definition import Columns, OnBadRecord, OnUnrepresentable, Source
 from airflow_cdc_provider.core.table.states import TableState
 from tests.connectors.formats.debezium_encoder import ConnectorSetup
 from tests.model.seeds import seed
@@ -103,6 +104,24 @@ def test_a_table_that_is_added_later_is_refused_and_the_others_continue(
     dag_run = both.run()
     assert any("CPY006" in problem or "from its beginning" in problem for problem in dag_run.problems), dag_run.problems
     assert list(both.differences(first)) == []
+
+
+def test_a_resync_is_refused_where_the_log_was_read_by_other_settings(
+    tmp_path: Path, spark: SparkSession, write: Write
+) -> None:
+    """The feed is not read again: the table would be empty, and stay so."""
+    one = table("t", f"{SEED} t")
+    write("1.jsonl", one.next(20))
+    feed = feed_pipeline(tmp_path, spark, one)
+    feed.run_successfully()
+    write("2.jsonl", one.rest())
+    feed.run_successfully()
+    rules = tuple(replace(rule, on_unrepresentable=OnUnrepresentable.SET_NULL) for rule in feed.definition.tables)
+    feed.definition = replace(feed.definition, tables=rules)
+    feed.record_command(CommandKind.RESYNC, one.name, approve_deletes=True)
+    refused = feed.run()
+    assert any("CPY006" in line and "other settings" in line for line in refused.problems), refused.problems
+    assert list(feed.differences(one)) == []
 
 
 @pytest.mark.nightly
