@@ -45,6 +45,27 @@ MEANINGS = (
         ("tests/connectors/test_postgres_decode.py",),
     ),
     Mutant(
+        "a value that a partition does not log is NULL",
+        f"{POSTGRES}/partition_images.py",
+        "lacks = any(",
+        "lacks = not self.absent and any(",
+        ("tests/connectors/test_postgres_partition_images.py",),
+    ),
+    Mutant(
+        "a partition logs the key of its table",
+        f"{POSTGRES}/messages.py",
+        "if column not in columns:",
+        "if not column:",
+        ("tests/connectors/test_postgres_partition_images.py",),
+    ),
+    Mutant(
+        "what a partition logged once it logs for ever",
+        f"{POSTGRES}/partition_images.py",
+        "lesser.pop(part.oid, None)",
+        "lesser.get(part.oid, None)",
+        ("tests/connectors/test_postgres_partition_images.py",),
+    ),
+    Mutant(
         "a transaction that ends at the lower bound is read twice",
         f"{POSTGRES}/decode.py",
         "self._skipping = begin.commit_lsn < self._lo",

@@ -11,6 +11,7 @@ from airflow_cdc_provider.connectors.changed_columns import changed_columns
 from airflow_cdc_provider.connectors.source import Boundary, HoleFound, Ignored, StreamItem
 from airflow_cdc_provider.connectors.sources.postgres import messages
 from airflow_cdc_provider.connectors.sources.postgres.change_runs import ChangeRun, Transaction, record_without_row
+from airflow_cdc_provider.connectors.sources.postgres.partition_images import PartitionImages
 from airflow_cdc_provider.connectors.sources.postgres.positions import lsn_text, position_of
 from airflow_cdc_provider.connectors.sources.postgres.row_images import RowReader
 from airflow_cdc_provider.connectors.sources.postgres.schemas import Catalog, has_unknown_initial, stream_schema
@@ -46,6 +47,7 @@ class PgoutputDecoder:
         self._lo, self._limit = lo, limit
         self._readers: dict[int, RowReader | None] = {}
         self._relations: dict[int, bytes] = {}
+        self._partitions = PartitionImages()
         self._other_tables: dict[int, str] = {}
         self._not_copied: set[RowReader] = set()
         self._latest_schemas: dict[str, TableSchema] = {}
@@ -94,12 +96,15 @@ class PgoutputDecoder:
         return has_unknown_initial(task.schema, task, self._catalog)
 
     def _take(self, lsn: int, data: bytes) -> None:
+        if data[0] not in (messages.RELATION, messages.TYPE):
+            self._partitions.other()
         match data[0]:
             case messages.BEGIN:
                 self._begin(messages.parse_begin(data))
             case messages.COMMIT:
                 self._commit(messages.parse_commit(data))
             case messages.RELATION:
+                self._partitions.relation(data)
                 self._relation(data)
             case messages.TRUNCATE:
                 if not self._skipping:
@@ -111,13 +116,18 @@ class PgoutputDecoder:
 
     def _take_rows(self, oid_bytes: bytes, received: Sequence[tuple[int, bytes]]) -> None:
         """Consecutive row changes of one relation. Changes that the row filter leaves out have ordinals, too."""
+        oid = int.from_bytes(oid_bytes)
+        if relation := self._partitions.change(oid):
+            self._relation(relation)
         if self._skipping:
             return
         run = self._open_runs.get(oid_bytes) or self._run(*received[0])
         if run is None:
-            self._ignored[self._other_tables[messages.relation_of(received[0][1])]] += len(received)
+            self._ignored[self._other_tables[oid]] += len(received)
             return
         received_lsns, changes = zip(*received, strict=True)
+        if lesser := self._partitions.images(oid):
+            changes = tuple(map(lesser.marked, changes))
         lsns = list(accumulate(received_lsns, max, initial=self._lsn))[1:]
         run.add(changes, lsns, self._ordinal + 1, self._transaction)
         self._lsn = lsns[-1]
@@ -158,6 +168,7 @@ class PgoutputDecoder:
         self._open_runs.clear()
 
     def _relation(self, data: bytes) -> None:
+        data = self._partitions.logged(data)
         relation = messages.parse_relation(data)
         self._flush()
         self._relations[relation.oid] = data

@@ -6,6 +6,7 @@ that cannot be parsed completely raises one of ``MALFORMED``; nothing is skipped
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from struct import Struct
@@ -120,6 +121,18 @@ def parse_relation(data: bytes) -> Relation:
     if identity not in "dnfi":
         raise MalformedMessage(f"unknown replica identity {identity!r}")
     return Relation(oid, table_name(namespace or "pg_catalog", name), identity, tuple(attributes))
+
+
+def with_identity(data: bytes, columns: Collection[str]) -> bytes:
+    """A relation message in which only those of ``columns`` are part of the replica identity."""
+    changed = bytearray(data)
+    at = data.index(0, data.index(0, 5) + 1) + 4
+    while at < len(data):
+        column, after = _text(data, at + 1)
+        if column not in columns:
+            changed[at] &= ~1
+        at = after + _attribute.size
+    return bytes(changed)
 
 
 def parse_truncate(data: bytes) -> Truncate:
