@@ -20,6 +20,7 @@ NESTED = (
 )
 ATTACHED = "ATTACH PARTITION leaf FOR VALUES FROM (0) TO (10)"
 NEW = "CREATE TABLE new (id int PRIMARY KEY, a int)"
+UNLOGGED_LEAF = "CREATE UNLOGGED TABLE new PARTITION OF middle FOR VALUES FROM (10) TO (20)"
 JOINS = "ALTER TABLE middle ATTACH PARTITION new FOR VALUES FROM (10) TO (20)"
 
 
@@ -146,6 +147,21 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {
         NESTED,
         (f"BEGIN; {NEW}; INSERT INTO new VALUES (10); {JOINS}; COMMIT",),
         ("partition public.new was attached with rows in it",),
+    ),
+    "a leaf is filled before it is logged": (
+        NESTED,
+        (UNLOGGED_LEAF, "INSERT INTO t VALUES (10)", "ALTER TABLE new SET LOGGED"),
+        (REWRITTEN,),
+    ),
+    "a leaf was not logged for some time": (
+        NESTED,
+        ("ALTER TABLE leaf SET UNLOGGED", "UPDATE t SET a = 7", "ALTER TABLE leaf SET LOGGED"),
+        (REWRITTEN,),
+    ),
+    "a new leaf is logged before the whole table is truncated": (
+        NESTED,
+        (UNLOGGED_LEAF, "INSERT INTO t VALUES (10)", "ALTER TABLE new SET LOGGED", "TRUNCATE t"),
+        (),
     ),
     "a leaf is filled in the transaction that attached it": (
         NESTED,

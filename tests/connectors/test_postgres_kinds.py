@@ -41,16 +41,22 @@ def test_tables_whose_changes_are_not_in_the_wal_are_listed_and_refused(database
         "CREATE FOREIGN TABLE far (id int) SERVER files",
         "CREATE TABLE part (id int) PARTITION BY RANGE (id)",
         "CREATE FOREIGN TABLE part_far PARTITION OF part FOR VALUES FROM (0) TO (9) SERVER files",
+        "CREATE TABLE mixed (id int PRIMARY KEY) PARTITION BY RANGE (id)",
+        "CREATE TABLE mixed_1 PARTITION OF mixed FOR VALUES FROM (0) TO (9)",
+        'CREATE UNLOGGED TABLE "mixed 2" PARTITION OF mixed FOR VALUES FROM (9) TO (19)',
     )
-    database.publish("good")
-    tasks = [database.task(f"public.{name}") for name in ("good", "fleeting", "far", "part")]
+    database.publish("good", "mixed")
+    tasks = [database.task(f"public.{name}") for name in ("good", "fleeting", "far", "part", "mixed")]
     refused = database.source.refused(tasks)
     assert {name: (one.code, one.found) for name, one in refused.items()} == {
         "public.fleeting": ("SRC017", "an unlogged table"),
         "public.far": ("SRC017", "foreign table"),
         "public.part": ("SRC017", "foreign partitions public.part_far"),
+        "public.mixed": ("SRC017", 'unlogged partitions public."mixed 2"'),
     }
     assert set(refused.values()) <= set(database.source.check(tasks))
+    database.sql(refused["public.mixed"].do)
+    assert database.source.refused(tasks[-1:]) == {}
 
 
 def test_views_sequences_and_partitions_are_no_tables_and_are_named(database: Database) -> None:

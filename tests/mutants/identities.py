@@ -25,6 +25,20 @@ IDENTITIES = (
         (CATALOG,),
     ),
     Mutant(
+        "a new partition was always logged",
+        "airflow_cdc_provider/connectors/sources/postgres/identities.py",
+        "replace(changes, rewritten=changes.rewritten or rewritten)",
+        "replace(changes, rewritten=changes.rewritten)",
+        (CATALOG,),
+    ),
+    Mutant(
+        "a partition is logged as its table is",
+        "airflow_cdc_provider/connectors/sources/postgres/table_facts.py",
+        "l.relpersistence <> 'p'",
+        "c.relpersistence <> 'p'",
+        ("tests/connectors/test_postgres_kinds.py",),
+    ),
+    Mutant(
         "a TRUNCATE of the whole table explains the new file of each partition",
         "airflow_cdc_provider/connectors/sources/postgres/identities.py",
         "return {xmin for (xmin,) in found} <= set(transactions)",

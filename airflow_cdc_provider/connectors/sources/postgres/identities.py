@@ -137,6 +137,13 @@ def had_rows_when_attached(connection: Connection[Any], partition: str, oid: str
     return not readable or bool(_row(connection, ROWS_BEFORE_ATTACHMENT.format(partition=partition), oid)[0])
 
 
+def with_rewritten_additions(changes: UnloggedChanges, now: TableIdentity) -> UnloggedChanges:
+    """The file of a new partition has the partition's oid. In another one are rows that the stream may not carry,
+    under the transactions that wrote them: a partition that was unlogged at first."""
+    rewritten = any(now.partitions[oid].file != oid for oid in changes.attached)
+    return replace(changes, rewritten=changes.rewritten or rewritten)
+
+
 def new_files_by(connection: Connection[Any], oids: Iterable[str], transactions: Collection[str]) -> bool:
     """Whether the newest alteration of each of these tables is by one of ``transactions``."""
     found = connection.execute(FILES.encode(), {"oids": [int(oid) for oid in oids]}).fetchall()

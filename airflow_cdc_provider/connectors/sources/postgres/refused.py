@@ -62,6 +62,15 @@ def _kind(table: TableFacts) -> Iterator[Problem]:
             "logged tables",
             f"ALTER TABLE {table.sql} SET LOGGED;" if table.persistence == "u" else "remove it from the definition",
         )
+    elif table.unlogged_parts:
+        yield Problem(
+            "SRC017",
+            f"changes of partitions of {table.table} are not in the WAL",
+            table.table,
+            f"unlogged partitions {', '.join(table.unlogged_parts)}",
+            "logged partitions",
+            " ".join(f"ALTER TABLE {name} SET LOGGED;" for name in table.unlogged_parts),
+        )
     elif table.partition:
         yield Problem(
             "SRC007",

@@ -29,6 +29,7 @@ from airflow_cdc_provider.connectors.sources.postgres.identities import (
     new_files_by,
     read_identities,
     with_memberships,
+    with_rewritten_additions,
     without_streamed,
 )
 from airflow_cdc_provider.connectors.sources.postgres.options import read_options
@@ -209,6 +210,7 @@ class PostgresSource:
     def not_streamed(
         self, table: str, position: Position, now: TableIdentity, changes: UnloggedChanges, truncated: bool
     ) -> UnloggedChanges:
+        changes = with_rewritten_additions(changes, now)
         with self.client.session("describe") as connection:
             non_empty = [
                 now.partitions[oid].name

@@ -63,7 +63,11 @@ SELECT n.nspname::text AS namespace, c.relname::text AS name,
                AND l.relreplident <> c.relreplident ORDER BY 1) AS mismatched_partitions,
        ARRAY(SELECT format('%%I.%%I', ln.nspname, l.relname)
              FROM pg_class l JOIN pg_namespace ln ON ln.oid = l.relnamespace
-             WHERE l.oid = ANY (part.oids) AND l.oid <> c.oid AND l.relkind = 'f' ORDER BY 1) AS foreign_parts
+             WHERE l.oid = ANY (part.oids) AND l.oid <> c.oid AND l.relkind = 'f' ORDER BY 1) AS foreign_parts,
+       ARRAY(SELECT format('%%I.%%I', ln.nspname, l.relname)
+             FROM pg_class l JOIN pg_namespace ln ON ln.oid = l.relnamespace
+             WHERE l.oid = ANY (part.oids) AND l.oid <> c.oid AND l.relkind = 'r' AND l.relpersistence <> 'p'
+             ORDER BY 1) AS unlogged_parts
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 CROSS JOIN LATERAL (SELECT coalesce(array_agg(relid::oid), '{}') || c.oid AS oids FROM pg_partition_tree(c.oid)) part
 WHERE c.relkind IN ('r', 'p', 'f', 'v', 'm') AND """
@@ -111,6 +115,7 @@ class TableFacts:
     identity_index: list[str]
     mismatched_partitions: list[str]
     foreign_parts: list[str]
+    unlogged_parts: list[str]
 
     @property
     def table(self) -> str:
