@@ -206,6 +206,12 @@ def test_an_unchanged_schema_is_not_emitted_and_has_the_id_of_the_task(database:
         ("t timestamptz DEFAULT '2024-01-01 00:00:00+02'", '"2023-12-31T22:00:00Z"', True),
         ("t text[] DEFAULT '{a,\"b,c\"}'", '"{a,\\"b,c\\"}"', True),
         ("t bytea DEFAULT '\\x00ff'", '"AP8="', True),
+        ("t box DEFAULT '(3,4),(1,2)'", '"(3,4),(1,2)"', True),
+        ("t box[] DEFAULT '{(3,4),(1,2);(1,1),(0,0)}'", '"{(3,4),(1,2);(1,1),(0,0)}"', True),
+        ("t frame DEFAULT '(3,4),(1,2)'", '"(3,4),(1,2)"', True),
+        ("t text DEFAULT 'a,\"b\\'", '"a,\\"b\\\\"', True),
+        ("t text DEFAULT 'NULL'", '"NULL"', True),
+        ("t text DEFAULT ''", '""', True),
         ("t float8 DEFAULT random()", None, False),
         ("t uuid DEFAULT gen_random_uuid()", None, False),
         pytest.param("t int GENERATED ALWAYS AS IDENTITY", None, False, marks=pytest.mark.since(17)),
@@ -216,6 +222,7 @@ def test_an_unchanged_schema_is_not_emitted_and_has_the_id_of_the_task(database:
 def test_the_value_of_an_added_column_in_older_rows(
     database: Database, added: str, initial: str | None, known: bool, partitioned: bool
 ) -> None:
+    database.sql("CREATE DOMAIN frame AS box")
     database.sql(f"CREATE TABLE item (id int PRIMARY KEY){' PARTITION BY HASH (id)' if partitioned else ''}")
     if partitioned:
         database.sql(

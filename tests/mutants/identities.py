@@ -25,6 +25,13 @@ IDENTITIES = (
         (CATALOG,),
     ),
     Mutant(
+        "the value of older rows ends at a comma",
+        "airflow_cdc_provider/connectors/sources/postgres/catalog.py",
+        "array_to_string({}.attmissingval, '')",
+        "({}.attmissingval::text::text[])[1]",
+        ("tests/connectors/test_postgres_tables.py::test_the_value_of_an_added_column_in_older_rows",),
+    ),
+    Mutant(
         "a new partition was always logged",
         "airflow_cdc_provider/connectors/sources/postgres/identities.py",
         "replace(changes, rewritten=changes.rewritten or rewritten)",

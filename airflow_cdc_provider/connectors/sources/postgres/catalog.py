@@ -41,11 +41,14 @@ WHERE {OF_USERS} AND (c.relkind IN ('v', 'm') OR c.relispartition AND c.relkind 
 """
 KINDS = {"v": "a view", "m": "a materialized view", "S": "a sequence"}
 
+# Not by the text of the array: the delimiter of its elements depends on their type.
+ONLY_ELEMENT = "array_to_string({}.attmissingval, '')"
+
 # Rows older than a column have its attmissingval. A partitioned table has no rows, so all its partitions must have the
 # same value.
 COLUMNS = f"""
 SELECT c.oid, n.nspname, c.relname, a.attname, a.atttypid, a.atttypmod, format_type(a.atttypid, a.atttypmod),
-       a.attnotnull, a.attgenerated <> '', stored.missing, (stored.value::text::text[])[1],
+       a.attnotnull, a.attgenerated <> '', stored.missing, stored.value,
        NOT stored.missing AND (a.atthasdef OR a.attidentity <> '' OR a.attnotnull), a.attnum,
        has_table_privilege(c.oid, 'SELECT') OR has_column_privilege(c.oid, a.attnum, 'SELECT'),
        has_table_privilege(c.oid, 'SELECT')
@@ -53,10 +56,10 @@ FROM pg_class c
 JOIN pg_namespace n ON n.oid = c.relnamespace
 LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
 LEFT JOIN LATERAL (
-    SELECT a.atthasmissing AS missing, a.attmissingval::text AS value WHERE c.relkind = 'r'
+    SELECT a.atthasmissing AS missing, {ONLY_ELEMENT.format("a")} AS value WHERE c.relkind = 'r'
     UNION ALL
-    SELECT coalesce(bool_and(l.atthasmissing), false) AND count(DISTINCT l.attmissingval::text) = 1,
-           min(l.attmissingval::text)
+    SELECT coalesce(bool_and(l.atthasmissing), false) AND count(DISTINCT {ONLY_ELEMENT.format("l")}) = 1,
+           min({ONLY_ELEMENT.format("l")})
     FROM pg_partition_tree(c.oid) leaf JOIN pg_attribute l ON l.attrelid = leaf.relid
     WHERE c.relkind = 'p' AND leaf.isleaf AND l.attname = a.attname AND NOT l.attisdropped
     HAVING c.relkind = 'p'
