@@ -150,6 +150,22 @@ def test_an_index_that_was_never_finished_proves_nothing(database: Database) -> 
     assert problems(of(database), "public.half", key=("k",)) == ["SRC063"]
 
 
+@pytest.mark.since(18)
+def test_a_column_whose_not_null_was_never_validated_may_be_null(database: Database) -> None:
+    database.sql(
+        "CREATE TABLE t (id int PRIMARY KEY, k int UNIQUE, updated_at timestamptz)",
+        "CREATE INDEX ON t (updated_at)",
+        "INSERT INTO t VALUES (1), (2)",
+        "ALTER TABLE t ADD CONSTRAINT filled NOT NULL k NOT VALID, ADD NOT NULL updated_at NOT VALID",
+    )
+    polling = of(database)
+    assert problems(polling, "public.t", key=("k",)) == ["SRC063", "SRC063"]
+    polling.position = polling.source.open_stream(["public.t"])
+    assert polling.source.status(polling.position, ["public.t"]).has_changes, "rows without a time are in each window"
+    database.sql("UPDATE t SET k = id, updated_at = now()", "ALTER TABLE t VALIDATE CONSTRAINT filled")
+    assert problems(polling, "public.t", key=("k",)) == []
+
+
 def test_keys_of_mariadb_are_compared_with_its_indexes(mariadb: EmbeddedMariaDB) -> None:
     with pymysql.connect(
         host=mariadb.host, port=mariadb.port, user=mariadb.user, password=mariadb.password, autocommit=True

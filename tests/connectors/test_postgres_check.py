@@ -94,6 +94,28 @@ def test_every_remedy_of_a_table_works(database: Database) -> None:
     assert database.source.check(tasks) == []
 
 
+def test_further_columns_of_an_index_are_not_in_the_stream(database: Database) -> None:
+    database.sql(
+        "CREATE TABLE by_index (id int PRIMARY KEY, code text NOT NULL)",
+        "CREATE UNIQUE INDEX by_code ON by_index (code) INCLUDE (id)",
+        "ALTER TABLE by_index REPLICA IDENTITY USING INDEX by_code",
+        "CREATE TABLE by_key (id int, code text NOT NULL UNIQUE, PRIMARY KEY (id) INCLUDE (code))",
+        "CREATE TABLE late (id int, code text NOT NULL UNIQUE, PRIMARY KEY (id) INCLUDE (code) DEFERRABLE)",
+    )
+    database.publish("by_index", "by_key", "late")
+    tasks = [
+        database.task("public.by_index"),
+        database.task("public.by_key", key=["code"]),
+        database.task("public.late", key=["id"]),
+    ]
+    problems = database.source.check(tasks)
+    assert {(problem.code, problem.where) for problem in problems} == {
+        ("SRC009", "public.by_index"),
+        ("SRC009", "public.by_key"),
+        ("SRC016", "public.late"),
+    }
+
+
 def test_a_missing_publication_is_reported_with_its_tables(database: Database) -> None:
     database.sql('CREATE TABLE "It em" (id int PRIMARY KEY)')
     tasks = [database.task("public.It em")]

@@ -101,6 +101,32 @@ def test_a_generated_column_as_the_key_is_refused_unless_rows_are_identified_oth
     assert database.source.check([task]) == []
 
 
+UNPROVEN = "ALTER TABLE t ADD CONSTRAINT filled NOT NULL n NOT VALID"
+
+
+@pytest.mark.since(18)
+def test_a_not_null_that_was_never_validated_proves_no_key(database: Database) -> None:
+    database.sql("CREATE TABLE t (id int PRIMARY KEY, n int UNIQUE)", "INSERT INTO t VALUES (1), (2)", UNPROVEN)
+    database.publish("t")
+    task = database.task("public.t", key=["n"])
+    assert task.schema.column("n").nullable
+    problem = database.source.refused([task])["public.t"]
+    assert problem.code == "SRC170"
+    database.sql("UPDATE t SET n = id", "ALTER TABLE t VALIDATE CONSTRAINT filled")
+    assert database.source.refused([task]) == {}
+    assert not database.task("public.t").schema.column("n").nullable
+
+
+@pytest.mark.since(18)
+def test_an_identity_of_columns_that_may_be_null_is_no_key(database: Database) -> None:
+    database.sql(
+        "CREATE TABLE t (id int, n int UNIQUE)", UNPROVEN, "ALTER TABLE t REPLICA IDENTITY USING INDEX t_n_key"
+    )
+    assert database.task("public.t").schema.key == ()
+    database.sql("ALTER TABLE t VALIDATE CONSTRAINT filled")
+    assert database.task("public.t").schema.key == ("n",)
+
+
 def limited(database: Database, role: tuple[str, str]) -> PostgresSource:
     name, _ = role
     database.sql(

@@ -25,6 +25,20 @@ IDENTITIES = (
         (CATALOG,),
     ),
     Mutant(
+        "a NOT NULL that was never validated proves a key of PostgreSQL",
+        "airflow_cdc_provider/connectors/sources/postgres/index_columns.py",
+        "v.contype = 'n' AND NOT v.convalidated",
+        "v.contype = 'n' AND NOT v.conislocal",
+        ("tests/connectors/test_postgres_kinds.py",),
+    ),
+    Mutant(
+        "the stream has the columns that an index includes",
+        "airflow_cdc_provider/connectors/sources/postgres/index_columns.py",
+        "i.indkey[0:i.indnkeyatts - 1]",
+        "i.indkey",
+        ("tests/connectors/test_postgres_check.py",),
+    ),
+    Mutant(
         "the value of older rows ends at a comma",
         "airflow_cdc_provider/connectors/sources/postgres/catalog.py",
         "array_to_string({}.attmissingval, '')",

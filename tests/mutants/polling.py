@@ -93,6 +93,13 @@ POLLING = (
         ZONES,
     ),
     Mutant(
+        "a NOT NULL that was never validated holds for each row",
+        "airflow_cdc_provider/connectors/sources/jdbc_poll/catalog.py",
+        "v.contype = 'n' AND NOT v.convalidated",
+        "v.contype = 'n' AND NOT v.conislocal",
+        ZONES,
+    ),
+    Mutant(
         "a unique index that was never finished proves a key",
         "airflow_cdc_provider/connectors/sources/jdbc_poll/unique_keys.py",
         "i.indisunique AND i.indisvalid AND",

@@ -16,6 +16,14 @@ from airflow_cdc_provider.connectors.sources.jdbc_poll.types import source_type
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.source_names import parts_of, table_name
 
+# Since PostgreSQL 18 a column may be NOT NULL for new rows only.
+UNVALIDATED_IN_POSTGRES = """
+SELECT c.relname::text, a.attname::text
+FROM pg_constraint v JOIN pg_class c ON c.oid = v.conrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_attribute a ON a.attrelid = v.conrelid AND a.attnum = ANY (v.conkey)
+WHERE n.nspname = %(namespace)s AND v.contype = 'n' AND NOT v.convalidated
+"""
+
 
 @dataclass(frozen=True)
 class PolledTable:
@@ -54,12 +62,24 @@ def _read_catalog(connection: sa.Connection, schemas: Sequence[str], table: str)
             names = [name]
         columns = inspector.get_multi_columns(schema=namespace or None, filter_names=names)
         keys = inspector.get_multi_pk_constraint(schema=namespace or None, filter_names=names)
-        for schema_and_name, reflected in columns.items():
+        unproven = _unvalidated(connection, namespace)
+        for schema_and_name, read in columns.items():
             name = schema_and_name[1]
+            reflected = [
+                {**column, "nullable": column["nullable"] or (name, column["name"]) in unproven} for column in read
+            ]
             key = tuple(keys[schema_and_name]["constrained_columns"]) if schema_and_name in keys else ()
             polled = _polled_table(namespace, name, reflected, key, connection.dialect.name)
             tables[polled.schema.table] = polled
     return tables
+
+
+def _unvalidated(connection: sa.Connection, namespace: str) -> frozenset[tuple[str, str]]:
+    """Tables with columns that are NOT NULL, but may have NULL in older rows."""
+    if connection.dialect.name != "postgresql":
+        return frozenset()
+    rows = connection.exec_driver_sql(UNVALIDATED_IN_POSTGRES, {"namespace": namespace})
+    return frozenset((table, column) for table, column in rows)
 
 
 def has_index_on(connection: sa.Connection, table: PolledTable, column: str) -> bool:

@@ -8,6 +8,7 @@ from datetime import datetime
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from airflow_cdc_provider.connectors.sources.postgres.index_columns import NOT_NULL
 from airflow_cdc_provider.connectors.sources.postgres.positions import parse_lsn
 from airflow_cdc_provider.connectors.sources.postgres.schemas import Catalog, CatalogTable
 from airflow_cdc_provider.connectors.sources.postgres.table_names import OF_TABLES, in_sql
@@ -48,7 +49,7 @@ ONLY_ELEMENT = "array_to_string({}.attmissingval, '')"
 # same value.
 COLUMNS = f"""
 SELECT c.oid, n.nspname, c.relname, a.attname, a.atttypid, a.atttypmod, format_type(a.atttypid, a.atttypmod),
-       a.attnotnull, a.attgenerated <> '', stored.missing, stored.value,
+       {NOT_NULL}, a.attgenerated <> '', stored.missing, stored.value,
        NOT stored.missing AND (a.atthasdef OR a.attidentity <> '' OR a.attnotnull), a.attnum,
        has_table_privilege(c.oid, 'SELECT') OR has_column_privilege(c.oid, a.attnum, 'SELECT'),
        has_table_privilege(c.oid, 'SELECT')
@@ -69,7 +70,7 @@ ORDER BY n.nspname, c.relname, a.attnum
 """
 
 # Within a transaction two rows may have the same deferrable key, so it does not identify a row.
-KEYS = """
+KEYS = f"""
 SELECT i.indrelid, (array_agg(a.attname ORDER BY k.position))::text[]
 FROM pg_index i
 JOIN pg_class c ON c.oid = i.indrelid
@@ -78,6 +79,7 @@ JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
 WHERE i.indisvalid AND i.indimmediate AND k.position <= i.indnkeyatts
   AND (i.indisprimary OR i.indisreplident AND c.relreplident = 'i')
 GROUP BY i.indexrelid, i.indrelid, i.indisprimary
+HAVING bool_and({NOT_NULL})
 ORDER BY i.indisprimary
 """
 

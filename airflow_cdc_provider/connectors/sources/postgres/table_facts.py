@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from airflow_cdc_provider.connectors.sources.postgres.index_columns import IN_KEY, NOT_NULL
 from airflow_cdc_provider.connectors.sources.postgres.publication import quoted
 from airflow_cdc_provider.connectors.sources.postgres.table_names import OF_TABLES, in_sql
 from airflow_cdc_provider.core.table.source_names import table_name
@@ -27,7 +28,7 @@ FROM pg_publication p WHERE p.pubname = %s
 """
 
 TABLES = (
-    """
+    f"""
 SELECT n.nspname::text AS namespace, c.relname::text AS name,
        c.relkind::text AS kind,
        c.relispartition AS partition, c.relpersistence::text AS persistence, c.relreplident::text AS identity,
@@ -42,7 +43,7 @@ SELECT n.nspname::text AS namespace, c.relname::text AS name,
                WHERE p.pubname = %(publication)s AND r.prrelid = ANY (part.oids)
                  AND (to_jsonb(r) ->> 'prqual' IS NOT NULL OR to_jsonb(r) ->> 'prattrs' IS NOT NULL)) AS narrowed,
        ARRAY(SELECT a.attname::text FROM pg_index i
-             JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = ANY (i.indkey)
+             JOIN pg_attribute a ON a.attrelid = c.oid AND {IN_KEY}
              WHERE i.indrelid = c.oid AND i.indisprimary AND i.indimmediate) AS primary_key,
        (SELECT coalesce(jsonb_agg(columns), '[]') FROM (
            SELECT jsonb_agg(a.attname::text ORDER BY k.position) AS columns
@@ -50,12 +51,12 @@ SELECT n.nspname::text AS namespace, c.relname::text AS name,
            LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.attnum
            WHERE i.indrelid = c.oid AND i.indisunique AND i.indisvalid AND i.indpred IS NULL
              AND k.position <= i.indnkeyatts
-           GROUP BY i.indexrelid HAVING bool_and(k.attnum > 0 AND a.attnotnull)) unique_index) AS unique_keys,
+           GROUP BY i.indexrelid HAVING bool_and(k.attnum > 0 AND {NOT_NULL})) unique_index) AS unique_keys,
        ARRAY(SELECT a.attname::text FROM pg_index i
-             JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = ANY (i.indkey)
+             JOIN pg_attribute a ON a.attrelid = c.oid AND {IN_KEY}
              WHERE i.indrelid = c.oid AND i.indisprimary AND NOT i.indimmediate) AS deferrable_key,
        ARRAY(SELECT a.attname::text FROM pg_index i
-             JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = ANY (i.indkey)
+             JOIN pg_attribute a ON a.attrelid = c.oid AND {IN_KEY}
              WHERE i.indrelid = c.oid AND i.indisreplident) AS identity_index,
        ARRAY(SELECT format('%%I.%%I', ln.nspname, l.relname)
              FROM pg_class l JOIN pg_namespace ln ON ln.oid = l.relnamespace
@@ -69,7 +70,7 @@ SELECT n.nspname::text AS namespace, c.relname::text AS name,
              WHERE l.oid = ANY (part.oids) AND l.oid <> c.oid AND l.relkind = 'r' AND l.relpersistence <> 'p'
              ORDER BY 1) AS unlogged_parts
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-CROSS JOIN LATERAL (SELECT coalesce(array_agg(relid::oid), '{}') || c.oid AS oids FROM pg_partition_tree(c.oid)) part
+CROSS JOIN LATERAL (SELECT coalesce(array_agg(relid::oid), '{{}}') || c.oid AS oids FROM pg_partition_tree(c.oid)) part
 WHERE c.relkind IN ('r', 'p', 'f', 'v', 'm') AND """
     + OF_TABLES
 )
