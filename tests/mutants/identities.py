@@ -39,6 +39,20 @@ IDENTITIES = (
         ("tests/connectors/test_postgres_check.py",),
     ),
     Mutant(
+        "texts have the order of the database's encoding",
+        "airflow_cdc_provider/connectors/sources/postgres/text_order.py",
+        """if encoding == UTF8 else f"convert_to({text}, 'UTF8')\"""",
+        """if encoding else f"convert_to({text}, 'UTF8')\"""",
+        ("tests/connectors/test_postgres_encodings.py",),
+    ),
+    Mutant(
+        "a bound is a text in the database's encoding",
+        "airflow_cdc_provider/connectors/sources/postgres/text_order.py",
+        "return quoted_text(value) if encoding == UTF8 else",
+        "return f\"convert_to({quoted_text(value)}, 'UTF8')\" if encoding else",
+        ("tests/connectors/test_postgres_encodings.py",),
+    ),
+    Mutant(
         "the value of older rows ends at a comma",
         "airflow_cdc_provider/connectors/sources/postgres/catalog.py",
         "array_to_string({}.attmissingval, '')",

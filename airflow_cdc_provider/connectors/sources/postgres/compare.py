@@ -7,10 +7,12 @@ so an error in those becomes visible.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from airflow_cdc_provider.connectors.sources.postgres.publication import quoted
-from airflow_cdc_provider.connectors.sources.postgres.select import CTID, condition_sql, quoted_text, value_sql
+from airflow_cdc_provider.connectors.sources.postgres.select import CTID, condition_sql, value_sql
+from airflow_cdc_provider.connectors.sources.postgres.text_order import ordered, ordered_literal, quoted_text
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.proof.key_intervals import Key, KeyInterval, number_sql, within_sql
 from airflow_cdc_provider.core.table.schema import LIMITED, Column, Kind, TableSchema
@@ -23,88 +25,101 @@ HASH_DIGITS = 16
 FIRST, LAST = "0001-01-01 00:00:00", "9999-12-31 23:59:59.999999"
 
 
-def sums_query(task: TableTask, schema: TableSchema, intervals: Sequence[KeyInterval]) -> str:
+@dataclass(frozen=True)
+class ComparedTable:
+    """``schema``: of its copy. ``encoding``: of the database."""
+
+    task: TableTask
+    schema: TableSchema
+    encoding: str
+
+
+def sums_query(table: ComparedTable, intervals: Sequence[KeyInterval]) -> str:
     """One row per interval that has rows: its ``number``, ``n`` rows, and per column ``c0``, ``c1`` … the sum of its
     hashes."""
-    sums = [f"sum({_hash('k', f't{number}')})::text AS c{number}" for number in range(len(schema.columns))]
-    return (
-        f"SELECT number, count(*) AS n, {', '.join(sums)} FROM ({_texts(task, schema, intervals)}) AS texts"
-        " GROUP BY number"
-    )
+    sums = [f"sum({_hash('k', f't{number}')})::text AS c{number}" for number in range(len(table.schema.columns))]
+    return f"SELECT number, count(*) AS n, {', '.join(sums)} FROM ({_texts(table, intervals)}) AS texts GROUP BY number"
 
 
-def hashes_query(task: TableTask, schema: TableSchema, intervals: Sequence[KeyInterval]) -> str:
+def hashes_query(table: ComparedTable, intervals: Sequence[KeyInterval]) -> str:
     """Per row ``k``, the text of its key, ``h``, a hash of each value, separated by commas, and the column for splits.
     Without a key ``k`` is the text of all columns, and ``h`` one hash."""
-    texts = [_marked(f"t{number}") for number in range(len(schema.columns))]
+    texts = [_marked(f"t{number}") for number in range(len(table.schema.columns))]
     each = " || ',' || ".join(f"substr({_md5(text)}, 1, {HASH_DIGITS})" for text in texts)
-    hashes = each if schema.key else _md5(" || chr(1) || ".join(texts))
-    return f"SELECT k, {hashes} AS h, {quoted(CTID)} FROM ({_texts(task, schema, intervals)}) AS texts"
+    hashes = each if table.schema.key else _md5(" || chr(1) || ".join(texts))
+    return f"SELECT k, {hashes} AS h, {quoted(CTID)} FROM ({_texts(table, intervals)}) AS texts"
 
 
-def rows_query(task: TableTask, schema: TableSchema, intervals: Sequence[KeyInterval], keys: Sequence[str]) -> str:
+def rows_query(table: ComparedTable, intervals: Sequence[KeyInterval], keys: Sequence[str]) -> str:
     """The rows with these texts of keys, in the form of a copy."""
+    schema = table.schema
     columns = ", ".join(f"{value_sql(column, schema)} AS {quoted(column.name)}" for column in schema.columns)
     key = " || chr(1) || ".join(_marked(_comparable_text(schema.column(name), in_key=True)) for name in schema.key)
-    listed = ", ".join(map(quoted_text, keys))
-    return f"SELECT {columns} FROM ({_rows(task, schema, intervals)}) AS rows WHERE {key} IN ({listed})"
+    listed = ", ".join(ordered_literal(text, table.encoding) for text in keys)
+    rows, found = _rows(table, intervals), ordered(f"({key})", table.encoding)
+    return f"SELECT {columns} FROM ({rows}) AS rows WHERE {found} IN ({listed})"
 
 
-def cuts_query(task: TableTask, schema: TableSchema, interval: KeyInterval, rows: int) -> str:
+def cuts_query(table: ComparedTable, interval: KeyInterval, rows: int) -> str:
     """The texts of the key of every ``rows``-th row of an interval, in the order of the keys."""
-    columns = [schema.column(name) for name in schema.key]
+    columns = [table.schema.column(name) for name in table.schema.key]
     texts = ", ".join(_comparable_text(column, in_key=True) for column in columns)
-    order = ", ".join(_key_sql(column) for column in columns)
+    order = ", ".join(_key_sql(column, table.encoding) for column in columns)
     fit = [f"{NUMBER} % {rows} = 0", *(_inside(column) for column in columns if column.type.kind in LIMITED)]
-    within = _rows(task, schema, [interval])
+    within = _rows(table, [interval])
     numbered = f"SELECT *, row_number() OVER (ORDER BY {order}) AS {NUMBER} FROM ({within}) AS rows"
     return f"SELECT {texts} FROM ({numbered}) AS numbered WHERE {' AND '.join(fit)} ORDER BY {NUMBER}"
 
 
-def _texts(task: TableTask, schema: TableSchema, intervals: Sequence[KeyInterval]) -> str:
-    number = number_sql(intervals, partial(_compare, schema, "<="))
+def _texts(table: ComparedTable, intervals: Sequence[KeyInterval]) -> str:
+    schema = table.schema
+    number = number_sql(intervals, partial(_compare, table, "<="))
     texts = ", ".join(f"{_column_text(column, schema)} AS t{number}" for number, column in enumerate(schema.columns))
     key = [schema.names.index(name) for name in schema.key] or range(len(schema.columns))
     joined = " || chr(1) || ".join(_marked(f"t{number}") for number in key)
-    rows = _rows(task, schema, intervals)
+    rows = _rows(table, intervals)
     return (
         f"SELECT *, {joined} AS k FROM (SELECT {texts}, {number} AS number, {quoted(CTID)} FROM ({rows}) AS rows)"
         " AS columns"
     )
 
 
-def _rows(task: TableTask, schema: TableSchema, intervals: Sequence[KeyInterval]) -> str:
+def _rows(table: ComparedTable, intervals: Sequence[KeyInterval]) -> str:
     """Rows of inheritance children are left out; rows of partitions are included."""
-    table = ".".join(map(quoted, parts_of(task.name_in_source)))
-    regclass = "'" + table.replace("'", "''") + "'::regclass"
+    name = ".".join(map(quoted, parts_of(table.task.name_in_source)))
+    regclass = "'" + name.replace("'", "''") + "'::regclass"
     own = f"p.oid = {regclass} AND (r.tableoid = p.oid OR p.relkind = 'p')"
-    rows = f"SELECT r.*, r.ctid AS {quoted(CTID)} FROM {table} AS r, pg_class AS p WHERE {own}"
-    within = within_sql(intervals, partial(_compare, schema, ">"), partial(_compare, schema, "<="))
-    conditions = [condition_sql(condition, schema) for condition in task.rule.where] + ([within] if within else [])
+    rows = f"SELECT r.*, r.ctid AS {quoted(CTID)} FROM {name} AS r, pg_class AS p WHERE {own}"
+    within = within_sql(intervals, partial(_compare, table, ">"), partial(_compare, table, "<="))
+    filters = [condition_sql(condition, table.schema, table.encoding) for condition in table.task.rule.where]
+    conditions = [*filters, *([within] if within else [])]
     return f"SELECT * FROM ({rows}) AS rows WHERE {' AND '.join(conditions)}" if conditions else rows
 
 
-def _compare(schema: TableSchema, operator: str, key: Key) -> str:
+def _compare(table: ComparedTable, operator: str, key: Key) -> str:
     """A comparison of the key of a row with a bound."""
-    columns = [schema.column(name) for name in schema.key]
-    literals = [_key_literal(column, text) for column, text in zip(columns, key, strict=True)]
+    columns = [table.schema.column(name) for name in table.schema.key]
+    keys = [_key_sql(column, table.encoding) for column in columns]
+    literals = [_key_literal(column, text, table.encoding) for column, text in zip(columns, key, strict=True)]
     if len(columns) == 1:
-        return f"{_key_sql(columns[0])} {operator} {literals[0]}"
-    return f"({', '.join(map(_key_sql, columns))}) {operator} ({', '.join(literals)})"
+        return f"{keys[0]} {operator} {literals[0]}"
+    return f"({', '.join(keys)}) {operator} ({', '.join(literals)})"
 
 
-def _key_sql(column: Column) -> str:
+def _key_sql(column: Column, encoding: str) -> str:
     """A key column as every system orders it."""
     name = quoted(column.name)
     match column.type.kind:
         case Kind.TEXT:
             plain = column.native.partition("(")[0] in ("text", "character varying", "name")
-            return f'{name}::text COLLATE "C"' if plain else f"format('%s', {name}) COLLATE \"C\""
+            return ordered(f"{name}::text" if plain else f"format('%s', {name})", encoding)
         case _:
             return name
 
 
-def _key_literal(column: Column, text: str) -> str:
+def _key_literal(column: Column, text: str, encoding: str) -> str:
+    if column.type.kind is Kind.TEXT:
+        return ordered_literal(text, encoding)
     zone = "+00" if column.type.kind is Kind.TIMESTAMPTZ else ""
     return f"{quoted_text(text + zone)}::{_ORDERED[column.type.kind]}"
 
@@ -118,7 +133,6 @@ _ORDERED = {
     Kind.TIMESTAMP: "timestamp",
     Kind.TIMESTAMPTZ: "timestamptz",
     Kind.UUID: "uuid",
-    Kind.TEXT: "text",
 }
 
 

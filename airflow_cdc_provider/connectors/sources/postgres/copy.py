@@ -29,6 +29,7 @@ from airflow_cdc_provider.connectors.sources.postgres.publication_settings impor
 from airflow_cdc_provider.connectors.sources.postgres.schemas import CatalogTable
 from airflow_cdc_provider.connectors.sources.postgres.select import CTID, condition_sql, select_list
 from airflow_cdc_provider.connectors.sources.postgres.splits import SnapshotTable, TableSplit
+from airflow_cdc_provider.connectors.sources.postgres.text_order import UTF8
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CheckFailed
 from airflow_cdc_provider.core.spec.selected_columns import selected_schema
@@ -155,10 +156,11 @@ def _copy(
     many = tuple(str(name) for name, is_many, *_ in statistics if is_many and name in schema.names)
     ordered = tuple(str(name) for name, _, is_ordered, _ in statistics if is_ordered and name in schema.names)
     bounds = next((text for *_, text in statistics if text), "")
-    where = " AND ".join(condition_sql(condition, schema) for condition in task.rule.where)
+    encoding = connection.info.parameter_status("server_encoding") or UTF8
+    where = " AND ".join(condition_sql(condition, schema, encoding) for condition in task.rule.where)
     columns, origin = select_list(schema, table.limited), _from(connection, table)
     query = f"SELECT {columns} FROM {origin}{f' WHERE {where}' if where else ''}"
-    viewed = SnapshotTable(task.table, table_sql(table), table.oid, snapshot.name, table.limited)
+    viewed = SnapshotTable(task.table, table_sql(table), table.oid, snapshot.name, table.limited, encoding)
     number = parts(blocks, size, cores)
     by_key = key_ranges(schema, bounds, number) if lasting and _is_read_by_key(schema, many, ordered) else ()
     ranges = by_key or block_ranges(blocks, 1 if table.limited else number)

@@ -8,6 +8,7 @@ from datetime import date, datetime
 from decimal import Decimal
 
 from airflow_cdc_provider.connectors.sources.postgres.publication import quoted
+from airflow_cdc_provider.connectors.sources.postgres.text_order import ordered, ordered_literal
 from airflow_cdc_provider.connectors.sources.postgres.types import FLOATS
 from airflow_cdc_provider.core.spec.definition import Comparison, Condition, Scalar
 from airflow_cdc_provider.core.spec.filters import InvalidDate, OutOfRange, Value, literal
@@ -74,17 +75,18 @@ _BASE: Mapping[Kind, str] = {
 }
 
 
-def condition_sql(condition: Condition, schema: TableSchema) -> str:
-    """Equivalent to ``core.spec.filters.matches``, which filters the stream."""
+def condition_sql(condition: Condition, schema: TableSchema, encoding: str) -> str:
+    """Equivalent to ``core.spec.filters.matches``, which filters the stream. ``encoding``: of the database."""
     column = schema.column(condition.column)
+    comparable = _comparable(column, encoding)
     if condition.op in (Comparison.IS_NULL, Comparison.IS_NOT_NULL):
-        return f"({_comparable(column)}) {condition.op.value.upper()}"
+        return f"({comparable}) {condition.op.value.upper()}"
     given = condition.value if isinstance(condition.value, tuple) else (condition.value,)
-    literals = [_literal(column, item) for item in given if item is not None]
+    literals = [_literal(column, item, encoding) for item in given if item is not None]
     if condition.op in (Comparison.IN, Comparison.NOT_IN):
-        return f"({_comparable(column)}) {condition.op.value.upper()} ({', '.join(literals)})"
+        return f"({comparable}) {condition.op.value.upper()} ({', '.join(literals)})"
     operator = "<>" if condition.op is Comparison.NOT_EQUAL else condition.op.value
-    return f"({_comparable(column)}) {operator} {literals[0]}"
+    return f"({comparable}) {operator} {literals[0]}"
 
 
 def _calendar(kind: Kind) -> tuple[str, str]:
@@ -104,7 +106,7 @@ def _text(column: Column) -> str:
     return f"CASE WHEN num_nulls({name}) = 0 THEN format('%s', {name}) END"
 
 
-def _comparable(column: Column) -> str:
+def _comparable(column: Column, encoding: str) -> str:
     name = quoted(column.name)
     match column.type.kind:
         case Kind.INT16 | Kind.INT32 | Kind.INT64:
@@ -118,10 +120,10 @@ def _comparable(column: Column) -> str:
         case Kind.DATE | Kind.TIMESTAMP | Kind.TIMESTAMPTZ:
             return f"{name}::{_BASE[column.type.kind]}"
         case Kind.TEXT | Kind.JSON | Kind.UUID:
-            return f"(CASE WHEN num_nulls({name}) = 0 THEN format('%s', {name}) END) COLLATE \"C\""
+            return ordered(f"(CASE WHEN num_nulls({name}) = 0 THEN format('%s', {name}) END)", encoding)
 
 
-def _literal(column: Column, given: Scalar) -> str:
+def _literal(column: Column, given: Scalar, encoding: str) -> str:
     value: Value = literal(column.type.kind, given)
     match value:
         case bool():
@@ -135,12 +137,6 @@ def _literal(column: Column, given: Scalar) -> str:
         case date():
             return f"'{value.isoformat()}'::date"
         case str():
-            return quoted_text(value)
+            return ordered_literal(value, encoding)
         case OutOfRange() | InvalidDate():
             raise AssertionError("the YAML cannot contain such a time")
-
-
-def quoted_text(value: str) -> str:
-    """A literal that does not depend on ``standard_conforming_strings``."""
-    mark = "E" if "\\" in value else ""
-    return mark + "'" + value.replace("\\", "\\\\").replace("'", "''") + "'"

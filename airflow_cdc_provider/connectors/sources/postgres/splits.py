@@ -12,6 +12,7 @@ from airflow_cdc_provider.connectors.source import Copy, SplitRead
 from airflow_cdc_provider.connectors.sources.postgres.client import PostgresClient
 from airflow_cdc_provider.connectors.sources.postgres.csv_columns import InvalidCells, csv_tables
 from airflow_cdc_provider.connectors.sources.postgres.publication import quoted
+from airflow_cdc_provider.connectors.sources.postgres.text_order import UTF8
 from airflow_cdc_provider.connectors.unrepresentable import INFINITE, NOT_A_NUMBER, OTHER_YEAR, unrepresentable_row
 from airflow_cdc_provider.core.errors import BadRecordFound, Problem, SourceUnavailable
 from airflow_cdc_provider.core.serde import from_plain, to_plain
@@ -49,13 +50,14 @@ IN_INDEX_ORDER = b"SET LOCAL enable_seqscan TO off; SET LOCAL max_parallel_worke
 @dataclass(frozen=True)
 class SnapshotTable:
     """A table under an exported snapshot. ``name``: quoted for SQL. ``limited``: the role may select some columns
-    only, and none of the system's."""
+    only, and none of the system's. ``encoding``: of the database."""
 
     table: str
     name: str
     oid: int
     snapshot: str
     limited: bool = False
+    encoding: str = UTF8
 
 
 @dataclass(frozen=True)
