@@ -6,7 +6,7 @@ from itertools import count
 
 import pytest
 
-from airflow_cdc_provider.connectors.sources.mysql.grants import whole_grants
+from airflow_cdc_provider.connectors.sources.mysql.grants import limited_tables, whole_grants
 from airflow_cdc_provider.core.log.quarantine import WITHHELD_CODEC, undecoded
 from airflow_cdc_provider.core.spec.definition import Columns
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
@@ -150,3 +150,25 @@ def test_the_bytes_of_a_bad_record_are_withheld(shop: Shop) -> None:
     (record,) = records(shop.window(task))
     saved = undecoded(record)
     assert saved and (saved.codec, saved.raw, saved.columns, saved.known) == (WITHHELD_CODEC, "", ("t",), {"id": 1})
+
+
+class Cursor:
+    """Of a login with a role. As PyMySQL, it formats a text only with parameters."""
+
+    def __init__(self) -> None:
+        self.executed: list[str] = []
+
+    def cursor(self) -> Cursor:
+        return self
+
+    def execute(self, query: str, parameters: tuple[object, ...] | None) -> None:
+        self.executed.append(query if parameters is None else query % parameters)
+
+    def fetchall(self) -> list[tuple[str]]:
+        return [("`reader`@`%`",)] if "CURRENT_ROLE" in self.executed[-1] else [("GRANT SELECT ON *.* TO `x`@`%`",)]
+
+
+def test_the_grants_of_a_role_are_asked_for_by_its_name() -> None:
+    connection = Cursor()
+    assert limited_tables(connection, [], mariadb=False) == frozenset()
+    assert connection.executed[-1] == "SHOW GRANTS FOR CURRENT_USER() USING `reader`@`%`"

@@ -143,6 +143,16 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {
         (NEW, "INSERT INTO new VALUES (10)", JOINS),
         ("partition public.new was attached with rows in it",),
     ),
+    "a leaf joins with rows and percent signs": (
+        NESTED,
+        (
+            NEW,
+            'ALTER TABLE new RENAME TO "5%s {off} %"',
+            'INSERT INTO "5%s {off} %" VALUES (10)',
+            JOINS.replace("new", '"5%s {off} %"'),
+        ),
+        ('partition public."5%s {off} %" was attached with rows in it',),
+    ),
     "a leaf joins in the transaction that filled it": (
         NESTED,
         (f"BEGIN; {NEW}; INSERT INTO new VALUES (10); {JOINS}; COMMIT",),

@@ -73,6 +73,32 @@ def test_a_state_of_a_target_has_its_meaning(database: Database, state: str, err
         connection.execute(RAISE.format(state))
 
 
+NO_PARAMETER = "SELECT '%d'"
+"""The client library refuses it if there are parameters, and the server never sees it."""
+GOODBYE = "SELECT pg_terminate_backend(pg_backend_pid())"
+
+
+def test_an_error_of_the_client_library_is_no_lost_connection(database: Database) -> None:
+    session = database.source.client.session("test")
+    with pytest.raises(SourceUnavailable, match=r"CON017.*ProgrammingError: .*%d"), session as connection:
+        connection.execute(NO_PARAMETER, (1,))
+    with pytest.raises(SourceUnavailable, match="CON017"), of(database).source.database.session() as polled:
+        polled.exec_driver_sql(NO_PARAMETER, (1,))
+    server = database.server
+    info = ConnectionInfo("db", server.host, server.port, "postgres", server.password, database.name)
+    target = PostgresServer(info, "public", "r").session("read")
+    with pytest.raises(TargetUnavailable, match=r"TGT093.*ProgrammingError"), target as connection:
+        connection.execute(NO_PARAMETER, (1,))
+
+
+def test_a_connection_that_ended_is_lost(database: Database) -> None:
+    session = database.source.client.session("test")
+    with pytest.raises(SourceUnavailable, match=r"CON013.*connection lost"), session as connection:
+        with pytest.raises(psycopg.OperationalError):
+            connection.execute(GOODBYE)
+        connection.execute("SELECT 1")
+
+
 def test_a_byte_that_is_no_text_stops_its_table_alone(database: Database) -> None:
     name, server = f"ascii_{database.name}", database.server
     database.sql(f"CREATE DATABASE {name} ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0")

@@ -60,6 +60,13 @@ IDENTITIES = (
         ("tests/connectors/test_postgres_tables.py::test_the_value_of_an_added_column_in_older_rows",),
     ),
     Mutant(
+        "a percent sign in the name of a partition is the mark of a parameter",
+        "airflow_cdc_provider/connectors/sources/postgres/identities.py",
+        "connection.execute(query.encode()).fetchone()",
+        "connection.execute(query.encode(), {}).fetchone()",
+        (CATALOG,),
+    ),
+    Mutant(
         "a new partition was always logged",
         "airflow_cdc_provider/connectors/sources/postgres/identities.py",
         "replace(changes, rewritten=changes.rewritten or rewritten)",

@@ -85,6 +85,20 @@ ERRORS = ("tests/connectors/test_server_errors.py",)
 
 SERVER_ERRORS = (
     Mutant(
+        "what the client library refuses is a lost connection",
+        f"{SETTINGS}/postgres_errors.py",
+        "return UNKNOWN if of_client else CONNECTION_LOST",
+        "return CONNECTION_LOST",
+        ERRORS,
+    ),
+    Mutant(
+        "a lost connection is an unknown error",
+        f"{SETTINGS}/postgres_session.py",
+        "return not error.sqlstate and not isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)",
+        "return not error.sqlstate",
+        ERRORS,
+    ),
+    Mutant(
         "a byte that is no text is retried for ever",
         f"{SETTINGS}/postgres_errors.py",
         '    **permanent("22", VALUE),\n    **permanent("22021 22P05", TEXTS),\n',

@@ -50,8 +50,9 @@ ERRORS: Mapping[str, Meaning] = {
 CONNECTION_LOST = Meaning(retry("08")["08"].kind, LATER)
 
 
-def meaning(sqlstate: str | None) -> Meaning:
-    """An error without a code is one of the connection."""
+def meaning(sqlstate: str | None, of_client: bool = False) -> Meaning:
+    """An error without a code is one of the connection, or with ``of_client`` of the client library: it refuses a
+    statement or a value that the server never sees."""
     if not sqlstate:
-        return CONNECTION_LOST
+        return UNKNOWN if of_client else CONNECTION_LOST
     return ERRORS.get(sqlstate) or ERRORS.get(sqlstate[:2]) or UNKNOWN

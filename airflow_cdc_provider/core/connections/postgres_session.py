@@ -75,5 +75,11 @@ def first_line(error: Any) -> str:
     return text.strip().splitlines()[0] if text.strip() else type(error).__name__
 
 
-def state_and_message(error: Any) -> str:
-    return f"{error.sqlstate or 'connection lost'}: {first_line(error)}"
+def is_of_client(psycopg: Any, error: Any) -> bool:
+    """Whether the client library itself raised an error, over a connection that may be alive."""
+    return not error.sqlstate and not isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
+
+
+def state_and_message(psycopg: Any, error: Any) -> str:
+    without_state = type(error).__name__ if is_of_client(psycopg, error) else "connection lost"
+    return f"{error.sqlstate or without_state}: {first_line(error)}"

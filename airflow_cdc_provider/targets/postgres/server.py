@@ -16,6 +16,7 @@ from airflow_cdc_provider.core.connections.postgres_errors import meaning
 from airflow_cdc_provider.core.connections.postgres_session import (
     DEFAULT_PORT,
     application_name,
+    is_of_client,
     open_session,
     server_address,
     state_and_message,
@@ -250,7 +251,7 @@ class PostgresServer(NamedLocks):
 
     def _translate(self, error: Any) -> CdcError:
         psycopg = _psycopg()
-        text = state_and_message(error)
+        text = state_and_message(psycopg, error)
         match error:
             case psycopg.errors.DependentObjectsStillExist():
                 return errors.dependent_objects(self.address, error.diag.message_detail or text)
@@ -260,7 +261,7 @@ class PostgresServer(NamedLocks):
                 do = "exclude the column in tables.columns, or correct the value at the source and resync"
                 return errors.value_rejected(self.address, text, do)
             case _:
-                return errors.failed(self.address, text, meaning(error.sqlstate))
+                return errors.failed(self.address, text, meaning(error.sqlstate, is_of_client(psycopg, error)))
 
 
 def _psycopg() -> Any:

@@ -138,7 +138,8 @@ class Database:
         if UNTRUSTED.search(found):
             authority = "`sslrootcert`" if self.options.driver in POSTGRES else '`"ssl": {"ca": …}`'
             return untrusted(self.location, self.info.connection_id, found, authority)
-        meaning = meaning_of(self.system, state, number, words)
+        of_client = not isinstance(error, sa.exc.OperationalError | sa.exc.InterfaceError)
+        meaning = meaning_of(self.system, state, number, words, of_client and not error.connection_invalidated)
         if meaning.kind is ErrorClass.PERMISSION:
             do = f"grant SELECT on the tables to {self.info.login}, or correct connection {self.info.connection_id}"
             return server_errors.missing_privilege(self.location, found, do)

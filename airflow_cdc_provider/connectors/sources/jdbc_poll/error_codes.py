@@ -26,10 +26,11 @@ def error_codes(error: BaseException | None) -> tuple[str, int]:
     return state, int(numbers[0]) if numbers else 0
 
 
-def meaning_of(system: str, state: str, number: int, words: str) -> Meaning:
+def meaning_of(system: str, state: str, number: int, words: str, of_client: bool = False) -> Meaning:
+    """``of_client``: the driver itself may have raised an error without a code."""
     match system:
         case "postgresql":
-            return postgres_errors.meaning(state)
+            return postgres_errors.meaning(state, of_client)
         case "mysql" | "mariadb":
             return mysql_errors.meaning(number, words)
         case "mssql":

@@ -45,7 +45,7 @@ def _grants(connection: Any, mariadb: bool) -> list[str]:
     """With those of the active roles, which MariaDB shows by itself."""
     ((role,),) = fetch_all(connection, "SELECT CURRENT_ROLE()")
     using = "" if mariadb or role in (None, "NONE") else f" FOR CURRENT_USER() USING {role}"
-    return [str(grant) for (grant,) in fetch_all(connection, f"SHOW GRANTS{using}".replace("%", "%%"))]
+    return [str(grant) for (grant,) in fetch_all(connection, f"SHOW GRANTS{using}")]
 
 
 def _pattern(granted: re.Match[str]) -> str:

@@ -55,8 +55,9 @@ class PostgresClient:
         try:
             yield
         except psycopg.Error as error:
-            found = postgres_session.state_and_message(error)
-            raise server_errors.server_failed(self.location, found, meaning(error.sqlstate)) from error
+            found = postgres_session.state_and_message(psycopg, error)
+            means = meaning(error.sqlstate, postgres_session.is_of_client(psycopg, error))
+            raise server_errors.server_failed(self.location, found, means) from error
 
     def _not_connected(self, text: str) -> CdcError:
         """libpq has only a text and no SQLSTATE for a failed connection, so the text is parsed."""

@@ -68,11 +68,12 @@ FROM used JOIN pg_type t ON t.oid = used.oid WHERE t.typtype IN ('e', 'c')
 """
 
 # Rows of the transaction that attached the partition are older than the pg_inherits row if their command was earlier.
+# Without parameters: a percent sign in the name is itself.
 ROWS_BEFORE_ATTACHMENT = """
 SELECT EXISTS (
     SELECT FROM ONLY {partition} r CROSS JOIN (
         SELECT i.xmin, i.cmin::text::int8 AS command FROM pg_inherits i
-        WHERE i.inhrelid IN (SELECT relid FROM pg_partition_ancestors(%(oid)s::oid::regclass))
+        WHERE i.inhrelid IN (SELECT relid FROM pg_partition_ancestors({oid}::oid::regclass))
         ORDER BY age(i.xmin) LIMIT 1) link
     WHERE age(r.xmin) > age(link.xmin)
        OR r.xmin::text = link.xmin::text AND r.cmin::text::int8 < link.command)
@@ -82,7 +83,7 @@ KEYS = """
 SELECT conrelid::int8, oid::int8 FROM pg_constraint WHERE conrelid = ANY (%(tables)s) AND contype = 'p'
 """
 FILES = "SELECT xmin::text FROM pg_class WHERE oid = ANY (%(oids)s)"
-READABLE = "SELECT pg_relation_size(%(oid)s) = 0, has_table_privilege(%(oid)s::oid, 'SELECT')"
+READABLE = "SELECT pg_relation_size({oid}) = 0, has_table_privilege({oid}::oid, 'SELECT')"
 
 
 class Session(Protocol):
@@ -131,10 +132,11 @@ def with_memberships(
 def had_rows_when_attached(connection: Connection[Any], partition: str, oid: str) -> bool:
     """Whether an attached partition has, or may have, rows that are older than its attachment: the stream does not
     carry these."""
-    empty, readable = _row(connection, READABLE, oid)
+    empty, readable = _row(connection, READABLE.format(oid=int(oid)))
     if empty:
         return False
-    return not readable or bool(_row(connection, ROWS_BEFORE_ATTACHMENT.format(partition=partition), oid)[0])
+    query = ROWS_BEFORE_ATTACHMENT.format(partition=partition, oid=int(oid))
+    return not readable or bool(_row(connection, query)[0])
 
 
 def with_rewritten_additions(changes: UnloggedChanges, now: TableIdentity) -> UnloggedChanges:
@@ -203,7 +205,7 @@ def _output(oid: int, domains: Domains) -> str:
     return str(SAME_OUTPUT.get(oid, oid))
 
 
-def _row(connection: Connection[Any], query: str, oid: str) -> tuple[Any, ...]:
-    row = connection.execute(query.encode(), {"oid": int(oid)}).fetchone()
+def _row(connection: Connection[Any], query: str) -> tuple[Any, ...]:
+    row = connection.execute(query.encode()).fetchone()
     assert row is not None
     return tuple(row)
