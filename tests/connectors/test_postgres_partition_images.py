@@ -65,11 +65,12 @@ def test_values_that_a_partition_does_not_log_are_unknown_and_not_null(database:
 
 
 def test_images_are_whole_while_the_partition_logs_whole_rows(database: Database) -> None:
-    database.sql(*TWO_LEAVES, *FULL, "ALTER TABLE top REPLICA IDENTITY FULL")
+    """Also those of rows that have nothing but a key."""
+    database.sql(*TWO_LEAVES, *FULL, "ALTER TABLE top REPLICA IDENTITY FULL", "ALTER TABLE t ALTER code DROP NOT NULL")
     database.publish("t")
     start = database.source.open_stream([TABLE])
     database.sql(
-        "INSERT INTO t VALUES (101), (102), (103)",
+        "INSERT INTO t SELECT n, NULL, NULL FROM generate_series(101, 103) n",
         "DELETE FROM t WHERE id = 101",
         "ALTER TABLE top REPLICA IDENTITY DEFAULT",
         "DELETE FROM t WHERE id = 102",
