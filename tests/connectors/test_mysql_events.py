@@ -61,11 +61,17 @@ def test_a_row_of_mysql_is_read_by_the_metadata_of_the_binlog() -> None:
     assert end.position == {"file": "log.000009", "pos": "519", "gtid": parse_gtid(gtid)}
 
 
-@pytest.mark.parametrize("kind", [binlog.TRANSACTION_PAYLOAD, binlog.INCIDENT])
-def test_compressed_and_lost_events_are_a_hole_of_every_table(kind: int) -> None:
+@pytest.mark.parametrize("kind", [binlog.TRANSACTION_PAYLOAD, binlog.INCIDENT, 0, 10, 20, 43, 172])
+def test_compressed_lost_and_unknown_events_are_a_hole_of_every_table(kind: int) -> None:
     hole, end = fed(event(kind, 100))
     assert isinstance(hole, HoleFound) and hole.table == "" and hole.kind == "untold"
     assert isinstance(end, Boundary)
+
+
+def test_an_event_of_an_unknown_type_inside_a_transaction_does_not_end_it() -> None:
+    hole, end = fed(begin(100), event(172, 300), event(binlog.XID, 500))
+    assert isinstance(hole, HoleFound) and hole.table == ""
+    assert isinstance(end, Boundary) and end.position["pos"] == "519"
 
 
 def test_a_partial_json_update_is_a_hole_of_its_table() -> None:

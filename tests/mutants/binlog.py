@@ -157,6 +157,20 @@ BINLOG = (
         (STREAM,),
     ),
     Mutant(
+        "an event of an unknown type is skipped",
+        f"{MYSQL}/decode.py",
+        "case unknown if unknown not in binlog.HARMLESS:",
+        "case unknown if unknown is None:",
+        (EVENTS,),
+    ),
+    Mutant(
+        "the statement that loads a file is read at the place of another one",
+        f"{MYSQL}/binlog.py",
+        "LOAD_BYTES if event.type == LOAD_QUERY else 0",
+        "0",
+        (STREAM,),
+    ),
+    Mutant(
         "a window goes beyond its limit",
         f"{MYSQL}/decode.py",
         "BinlogPosition(file_number(event.file), event.start) >= self._limit:",

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from airflow_cdc_provider.connectors.sources.mysql.charsets import statement_text
 
 QUERY, ROTATE, FORMAT, XID = 2, 4, 15, 16
+LOAD_QUERY = 18
 TABLE_MAP, HEARTBEAT, GTID = 19, 27, 33
 XA_PREPARE, PARTIAL_UPDATE, TRANSACTION_PAYLOAD, GTID_TAGGED = 38, 39, 40, 42
 INCIDENT = 26
@@ -22,6 +23,20 @@ WRITES, UPDATES, DELETES = frozenset({23, 30, 166, 169}), frozenset({24, 31, 167
 ROWS = WRITES | UPDATES | DELETES
 VERSION_2 = frozenset({30, 31, 32, 169, 170, 171})
 COMPRESSED = frozenset({166, 167, 168, 169, 170, 171})
+QUERIES = frozenset({QUERY, LOAD_QUERY, MARIADB_QUERY_COMPRESSED})
+"""Events with the text of a statement. That of a LOAD DATA is after the data of its file."""
+
+FORMATS = frozenset({1, 3, FORMAT, ROTATE, HEARTBEAT, 28, 35, 41, 161, 163, 164})
+"""Start, stop, format and change of a file, heartbeat, ignorable event, previous GTIDs, heartbeat 2; of MariaDB:
+checkpoint, list of GTIDs, start of encryption."""
+
+CONTEXTS = frozenset({5, 13, 14, 9, 11, 17, 29, GTID, 34, 36, 37, GTID_TAGGED, MARIADB_ANNOTATION, MARIADB_GTID})
+"""A number, a seed or a variable of the next statement, data of a file to load, a file that was not loaded, the text of
+rows, GTID, anonymous GTID, context of a transaction, change of a group of servers."""
+
+HARMLESS = FORMATS | CONTEXTS | ROWS | {XID, PARTIAL_UPDATE}
+"""Events that change no row, or rows of tables that a table map before them names. An event that is neither one of
+these nor a query nor a table map may have changed any table."""
 
 HEADER = struct.Struct("<IBIIIH")
 HEADER_BYTES, CHECKSUM_BYTES = 19, 4
@@ -93,6 +108,9 @@ NO_ESCAPES, STRICT = 1 << 20, 1 << 21 | 1 << 22
 FLAGS2, SQL_MODE, CATALOG, INCREMENTS, CHARSETS, CATALOG_WITHOUT_NUL = 0, 1, 2, 3, 4, 6
 """Codes of the session variables that an event lists first, in this order but for the catalog's."""
 
+QUERY_BYTES, LOAD_BYTES = 13, 13
+"""Of the fields before the session variables: of every query, and those that a LOAD DATA has beside them."""
+
 VARIABLE_BYTES = {FLAGS2: 4, SQL_MODE: 8, INCREMENTS: 4, CHARSETS: 6}
 
 
@@ -108,8 +126,9 @@ class Query(NamedTuple):
 
 def parse_query(event: BinlogEvent) -> Query:
     _, _, length, _, variables = struct.unpack_from("<IIBHH", event.body)
-    at = 13 + variables
-    session = dict(_session_variables(event.body[13:at]))
+    start = QUERY_BYTES + (LOAD_BYTES if event.type == LOAD_QUERY else 0)
+    at = start + variables
+    session = dict(_session_variables(event.body[start:at]))
     mode = int.from_bytes(session.get(SQL_MODE, b""), "little")
     client = int.from_bytes(session.get(CHARSETS, b"")[:2], "little")
     text = event.body[at + length + 1 :]

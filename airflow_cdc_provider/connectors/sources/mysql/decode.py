@@ -107,14 +107,15 @@ class BinlogDecoder:
         if event.type in binlog.ROWS:
             self._rows(event)
             return
+        if event.type in binlog.QUERIES:
+            self._query(event)
+            return
         match event.type:
             case binlog.TABLE_MAP:
                 table_id, table = table_id_and_name(event.body)
                 self._maps[table_id] = (table, event.body)
             case binlog.XID:
                 self._end_transaction(event)
-            case binlog.QUERY | binlog.MARIADB_QUERY_COMPRESSED:
-                self._query(event)
             case binlog.MARIADB_GTID:
                 self._gtid = self._tx_id = parse_gtid(event)
                 self._open = not event.body[12] & STANDALONE
@@ -138,6 +139,10 @@ class BinlogDecoder:
             case binlog.INCIDENT:
                 self._add_holes(event, [""], "the server reported lost events (INCIDENT)")
                 self._end_transaction(event)
+            case unknown if unknown not in binlog.HARMLESS:
+                self._add_holes(event, [""], f"the binlog has an event of a type that is not known ({unknown})")
+                if not self._open:
+                    self._end_transaction(event)
 
     def _end_transaction(self, event: BinlogEvent) -> None:
         """Adds a boundary, unless the protocol cannot request its offset: then the next file starts here. New columns

@@ -59,11 +59,6 @@ PROBE_BYTES = 64 << 20
 IDLE_BYTES = 16 << 20
 """How far the binlog must have grown before an empty window advances our position."""
 
-ANY_TABLE = frozenset({binlog.XA_PREPARE, binlog.TRANSACTION_PAYLOAD, binlog.INCIDENT})
-"""Events that may concern any table."""
-
-QUERIES = frozenset({binlog.QUERY, binlog.MARIADB_QUERY_COMPRESSED})
-
 
 @dataclass(frozen=True)
 class StreamProbe:
@@ -200,7 +195,7 @@ class Binlog:
             position = BinlogPosition(file_number(event.file), event.start)
             if position >= end:
                 return
-            if event.type in QUERIES:
+            if event.type in binlog.QUERIES:
                 for rename in parse_statement(parse_query(event)).renames:
                     yield position, rename
 
@@ -224,7 +219,7 @@ class Binlog:
                 ours = event.type == binlog.TABLE_MAP and table_id_and_name(event.body)[1] in tables
                 if full_images and ours and _has_names(event.body, server):
                     return None
-                if event.type in QUERIES:
+                if event.type in binlog.QUERIES:
                     statement = parse_statement(parse_query(event))
                     if statement.effect in (Effect.ALTER, Effect.REPLACE_TABLE):
                         altered |= dict.fromkeys((tables[name] for name in statement.affected(tables)), position)
@@ -237,7 +232,7 @@ class Binlog:
             for event in self._events(connection, lo, self.options.server_id + 1):
                 if BinlogPosition(file_number(event.file), event.start) >= end:
                     break
-                if event.type in QUERIES:
+                if event.type in binlog.QUERIES:
                     statement = parse_statement(parse_query(event))
                     if statement.effect is Effect.ALTER and statement.affected(names):
                         columns |= set(redefined_columns(statement.clauses))
@@ -300,8 +295,8 @@ def _gtid_at(connection: Any, server: ServerInfo, file: str, pos: int) -> str:
 def _may_concern(event: BinlogEvent, ours: Iterable[str]) -> bool:
     if event.type == binlog.TABLE_MAP:
         return table_id_and_name(event.body)[1] in ours
-    if event.type not in QUERIES:
-        return event.type in ANY_TABLE
+    if event.type not in binlog.QUERIES:
+        return event.type not in binlog.HARMLESS
     statement = parse_statement(parse_query(event))
     if statement.effect is Effect.NONE or (statement.effect is Effect.ALTER and not may_change(statement.clauses)):
         return False
