@@ -214,3 +214,26 @@ def test_the_effect_of_a_statement(text: str, means: Effect, names: str) -> None
     statement = parse_statement(Query("shop", text))
     assert statement.effect is means
     assert not names or names in statement.tables
+
+
+@pytest.mark.parametrize(
+    ("text", "table"),
+    [
+        ("INSERT LOW_PRIORITY IGNORE INTO `o.o`.t VALUES (1)", '"o.o".t'),
+        ("REPLACE t SET a = 1", "shop.t"),
+        ("UPDATE IGNORE t SET a = 1", "shop.t"),
+        ("UPDATE t, u SET a = 1", None),
+        ("UPDATE t JOIN u SET a = 1", None),
+        ("DELETE QUICK FROM other.t WHERE a = 1", "other.t"),
+        ("DELETE FROM t", "shop.t"),
+        ("DELETE FROM t, u USING t JOIN u", None),
+        ("DELETE t FROM t JOIN u", None),
+        ("LOAD DATA LOCAL INFILE 'x' IGNORE INTO TABLE t (a)", "shop.t"),
+        ("WITH q AS (SELECT 1) UPDATE t SET a = 1", None),
+        ("CALL p()", None),
+        ("SELECT f()", None),
+    ],
+)
+def test_the_only_table_that_a_statement_writes_by_itself(text: str, table: str | None) -> None:
+    write = parse_statement(Query("shop", text)).write
+    assert write is not None and write.table == table

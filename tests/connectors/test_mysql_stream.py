@@ -191,24 +191,6 @@ def test_other_definitions_are_accepted(shop: Shop) -> None:
     assert not holes(items) and not records(items)
 
 
-def test_a_statement_logged_instead_of_its_rows_is_a_hole(shop: Shop) -> None:
-    shop.sql("INSERT INTO t VALUES (1, '', 1)", "SET SESSION binlog_format = 'STATEMENT'", "UPDATE t SET n = 2")
-    items = shop.window(shop.task("t"))
-    assert holes(items) == [(shop.table("t"), "a statement was logged instead of the rows that it changed")]
-
-
-@mariadb_only
-def test_a_file_loaded_by_a_session_that_logs_statements_is_a_hole(shop: Shop) -> None:
-    file = shop.server.folder / "rows.txt"
-    file.write_text("7\tx\t8\n")
-    file.chmod(0o644)
-    shop.sql("SET SESSION binlog_format = 'STATEMENT'", f"LOAD DATA INFILE '{file}' INTO TABLE t")
-    assert shop.status("t").has_changes
-    assert holes(shop.window(shop.task("t"))) == [
-        (shop.table("t"), "a statement was logged instead of the rows that it changed")
-    ]
-
-
 def test_a_prepared_transaction_is_a_hole(shop: Shop) -> None:
     shop.sql("XA START 'x'", "INSERT INTO t VALUES (1, '', 1)", "XA END 'x'", "XA PREPARE 'x'")
     assert [table for table, _ in holes(shop.window(shop.task("t")))] == [shop.table("t")]

@@ -7,6 +7,7 @@ from tests.mutants.mutant import Mutant
 MYSQL = "airflow_cdc_provider/connectors/sources/mysql"
 EVENTS = "tests/connectors/test_mysql_events.py"
 STREAM = "tests/connectors/test_mysql_stream.py"
+LOGGED = "tests/connectors/test_mysql_logged_statements.py"
 ALTERED = "tests/connectors/test_mysql_altered_columns.py"
 FILTERS = "tests/connectors/test_mysql_filters.py"
 TYPES = "tests/connectors/test_mysql_types.py"
@@ -152,9 +153,37 @@ BINLOG = (
     Mutant(
         "a statement that is logged instead of its rows is accepted",
         f"{MYSQL}/decode.py",
-        '                self._add_holes_of(event, ours, "a statement was logged instead of the rows that it changed")',
+        "                self._add_holes_of(event, ours, STATEMENT_LOGGED)",
         "                pass",
-        (STREAM,),
+        (LOGGED,),
+    ),
+    Mutant(
+        "a logged statement changes no table that it does not name",
+        f"{MYSQL}/decode.py",
+        '            self._add_holes(event, [""], STATEMENT_LOGGED)',
+        "            pass",
+        (LOGGED,),
+    ),
+    Mutant(
+        "a trigger that was dropped after it fired did not fire",
+        f"{MYSQL}/stream.py",
+        "                    if statement.effect is Effect.DEFINE:\n                        return None\n",
+        "",
+        (LOGGED,),
+    ),
+    Mutant(
+        "a login that sees no trigger takes it that there is none",
+        f"{MYSQL}/known_objects.py",
+        "if revoked or not (granted & SHOW_TRIGGERS and granted & SHOW_FUNCTIONS):",
+        "if revoked:",
+        (LOGGED,),
+    ),
+    Mutant(
+        "an analyzed statement is not executed",
+        f"{MYSQL}/statements.py",
+        "_without_analysis(_without_settings(tokenize(query.text, query.escapes)))",
+        "_without_settings(tokenize(query.text, query.escapes))",
+        (LOGGED,),
     ),
     Mutant(
         "an event of an unknown type is skipped",
@@ -168,7 +197,7 @@ BINLOG = (
         f"{MYSQL}/binlog.py",
         "LOAD_BYTES if event.type == LOAD_QUERY else 0",
         "0",
-        (STREAM,),
+        (LOGGED,),
     ),
     Mutant(
         "a window goes beyond its limit",

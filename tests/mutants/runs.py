@@ -331,7 +331,7 @@ RUNS = (
     Mutant(
         "a statement that is not known changes no row",
         "airflow_cdc_provider/connectors/sources/mysql/statements.py",
-        "    return Statement(Effect.CHANGE_ROWS, _identifiers(tokens, query.database))",
+        "    return Statement(Effect.CHANGE_ROWS, _identifiers(tokens, query.database), write=write)",
         "    return Statement(Effect.NONE)",
         ("tests/connectors/test_mysql_events.py",),
     ),

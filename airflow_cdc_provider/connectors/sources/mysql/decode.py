@@ -47,6 +47,7 @@ STANDALONE = 1
 """Flag of MariaDB's GTID event: the next statement is a transaction of its own."""
 
 REPLACED = "the table was dropped, replaced or renamed, or lost rows without a log"
+STATEMENT_LOGGED = "a statement was logged instead of the rows that it changed"
 LAST_PHASE = "ff"
 NO_TABLE = 0xFFFFFF
 """The table id of the dummy event that ends a statement without rows."""
@@ -174,6 +175,9 @@ class BinlogDecoder:
         statement = parse_statement(query)
         followed = self._follow(statement)
         ours = [self._tasks[name] for name in statement.affected(self._tasks) if name not in followed]
+        reaches_all = statement.write is not None and not self._settings.confined(statement.write)
+        if reaches_all:
+            self._add_holes(event, [""], STATEMENT_LOGGED)
         match statement.effect:
             case Effect.BEGIN:
                 self._open = True
@@ -190,8 +194,8 @@ class BinlogDecoder:
             case Effect.TRUNCATE:
                 for task in ours:
                     self._truncate(event, task)
-            case Effect.CHANGE_ROWS:
-                self._add_holes_of(event, ours, "a statement was logged instead of the rows that it changed")
+            case Effect.CHANGE_ROWS if not reaches_all:
+                self._add_holes_of(event, ours, STATEMENT_LOGGED)
             case Effect.REPLACE_TABLE:
                 self._add_holes_of(event, ours, REPLACED)
             case Effect.ALTER:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from airflow_cdc_provider.connectors.sources.mysql.catalog import CatalogTable
 from airflow_cdc_provider.connectors.sources.mysql.positions import BinlogPosition
+from airflow_cdc_provider.connectors.sources.mysql.writes import Write
 
 
 @dataclass(frozen=True)
@@ -15,7 +16,8 @@ class DecoderSettings:
     before the catalog was read; None if not needed, because the binlog has column names and full images.
     ``redefined``: a function from a table to the columns, in lower case, that statements before then redefined.
     ``first_names``: of the tables whose renames are followed, at the beginning. ``limited``: tables of which the
-    login may select some columns only. Tables have the names of their copies in all but ``tables``.
+    login may select some columns only. ``confined``: whether a statement that is logged as text changes rows of the
+    table only that it names; no if that is unknown. Tables have the names of their copies in all but ``tables``.
     """
 
     tables: Mapping[str, CatalogTable]
@@ -25,3 +27,4 @@ class DecoderSettings:
     redefined: Callable[[str], Collection[str]] = lambda _table: ()
     first_names: Mapping[str, str] = field(default_factory=dict)
     limited: Collection[str] = ()
+    confined: Callable[[Write], bool] = lambda _write: False

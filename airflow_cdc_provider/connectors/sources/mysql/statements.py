@@ -16,12 +16,14 @@ from airflow_cdc_provider.connectors.mysql_statements.table_renames import Renam
 from airflow_cdc_provider.connectors.mysql_statements.tokens import Token, Tokens, tokenize
 from airflow_cdc_provider.connectors.sources.mysql.alterations import drops_key
 from airflow_cdc_provider.connectors.sources.mysql.binlog import Query
+from airflow_cdc_provider.connectors.sources.mysql.writes import Write, write_of, write_of_new_table
 from airflow_cdc_provider.core.table.source_names import in_lower_case, parts_of, table_name
 
 
 class Effect(Enum):
     """``CHANGE_ROWS``: rows that are not logged. ``REPLACE_TABLE``: the table is dropped, replaced or renamed, or loses
-    rows that are not logged. ``ALTER``: its columns may differ from here on."""
+    rows that are not logged. ``ALTER``: its columns may differ from here on. ``DEFINE``: a view, a trigger or a stored
+    function differs from here on."""
 
     BEGIN = auto()
     COMMIT = auto()
@@ -31,6 +33,7 @@ class Effect(Enum):
     CHANGE_ROWS = auto()
     REPLACE_TABLE = auto()
     ALTER = auto()
+    DEFINE = auto()
     NONE = auto()
 
 
@@ -38,13 +41,15 @@ class Effect(Enum):
 class Statement:
     """``tables``: its identifiers as ``database.table`` in lower case; some may not be tables; a database alone means
     all its tables. ``clauses``: of an ALTER TABLE. ``ignoring``: it is an ALTER IGNORE TABLE. ``renames``: of tables,
-    with the names as written, in order; a statement that does more than that has none."""
+    with the names as written, in order; a statement that does more than that has none. ``write``: of one that writes
+    rows, of which the binlog has the text only."""
 
     effect: Effect
     tables: frozenset[str] = frozenset()
     clauses: tuple[Tokens, ...] = ()
     ignoring: bool = False
     renames: tuple[Rename, ...] = ()
+    write: Write | None = None
 
     def affected(self, tables: Collection[str]) -> list[str]:
         """Those of ``tables`` that it affects; DROP DATABASE affects all tables of the database."""
@@ -58,6 +63,7 @@ QUIET = frozenset(
     | {"UNLOCK", "USE", "XA"}
 )
 """Statements that change no row of a table by themselves. Any other one may."""
+DEFINED = frozenset({"VIEW", "TRIGGER", "FUNCTION", "PACKAGE"})
 HEAD_TOKENS = 12
 TRANSACTION_STATEMENTS = {
     "BEGIN": Effect.BEGIN,
@@ -74,7 +80,7 @@ TRANSACTION_STATEMENTS = {
 
 
 def parse_statement(query: Query) -> Statement:
-    tokens = _without_settings(tokenize(query.text, query.escapes))
+    tokens = _without_analysis(_without_settings(tokenize(query.text, query.escapes)))
     words = [token.word for token in tokens[:HEAD_TOKENS]]
     if not words:
         return Statement(Effect.NONE)
@@ -87,7 +93,8 @@ def parse_statement(query: Query) -> Statement:
         return Statement(Effect.TRUNCATE, _identifiers(tokens, query.database))
     if words[0] in ("DROP", "CREATE", "ALTER", "RENAME"):
         return _parse_ddl(tokens, words, query.database)
-    return Statement(Effect.CHANGE_ROWS, _identifiers(tokens, query.database))
+    write = write_of(tokens, query.database)
+    return Statement(Effect.CHANGE_ROWS, _identifiers(tokens, query.database), write=write)
 
 
 def _without_settings(tokens: Sequence[Token]) -> Sequence[Token]:
@@ -96,9 +103,17 @@ def _without_settings(tokens: Sequence[Token]) -> Sequence[Token]:
     return tokens[words.index("FOR") + 1 :] if words[:2] == ["SET", "STATEMENT"] and "FOR" in words else tokens
 
 
+def _without_analysis(tokens: Sequence[Token]) -> Sequence[Token]:
+    """Without the first words of MariaDB's ``ANALYZE [FORMAT = JSON] statement``, which executes the statement."""
+    words = [token.word for token in tokens[:5]]
+    if words[:1] != ["ANALYZE"] or words[1:2] in (["TABLE"], ["TABLES"], ["LOCAL"], ["NO_WRITE_TO_BINLOG"]):
+        return tokens
+    return tokens[4 if words[1:3] == ["FORMAT", "="] else 1 :]
+
+
 def _parse_ddl(tokens: Sequence[Token], words: list[str], database: str) -> Statement:
     if "TEMPORARY" in words[:4]:
-        return Statement(Effect.NONE)
+        return Statement(Effect.NONE, write=write_of_new_table(tokens))
     if words[:2] in (["DROP", "DATABASE"], ["DROP", "SCHEMA"]):
         return Statement(Effect.REPLACE_TABLE, frozenset({table_name(tokens[-1].name.lower())}))
     if words[:2] == ["DROP", "INDEX"] and "ON" in words:
@@ -106,10 +121,10 @@ def _parse_ddl(tokens: Sequence[Token], words: list[str], database: str) -> Stat
         if drops_key(dropped):
             return Statement(Effect.ALTER, _identifiers(tokens, database), dropped)
     if "TABLE" not in words[:4] and "TABLES" not in words[:2]:
-        return Statement(Effect.NONE)
+        return Statement(Effect.DEFINE if DEFINED & {token.word for token in tokens} else Effect.NONE)
     if words[0] == "CREATE":
-        replace = words[1:3] == ["OR", "REPLACE"]
-        return Statement(Effect.REPLACE_TABLE if replace else Effect.NONE, _identifiers(tokens, database))
+        effect = Effect.REPLACE_TABLE if words[1:3] == ["OR", "REPLACE"] else Effect.NONE
+        return Statement(effect, _identifiers(tokens, database), write=write_of_new_table(tokens))
     if words[0] == "DROP":
         return Statement(Effect.REPLACE_TABLE, _identifiers(tokens, database))
     if words[0] == "RENAME" or _loses_rows(tokens):

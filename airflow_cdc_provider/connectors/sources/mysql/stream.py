@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 
 from airflow_cdc_provider.connectors.mysql_statements.alter_table import redefined_columns
@@ -34,6 +35,7 @@ from airflow_cdc_provider.connectors.sources.mysql.decoder_settings import Decod
 from airflow_cdc_provider.connectors.sources.mysql.grants import limited_tables
 from airflow_cdc_provider.connectors.sources.mysql.gtids import GTIDS, parse_gtid
 from airflow_cdc_provider.connectors.sources.mysql.identities import names_now, renamed_meanwhile
+from airflow_cdc_provider.connectors.sources.mysql.known_objects import read_objects
 from airflow_cdc_provider.connectors.sources.mysql.options import MysqlOptions
 from airflow_cdc_provider.connectors.sources.mysql.positions import (
     FILE,
@@ -46,9 +48,10 @@ from airflow_cdc_provider.connectors.sources.mysql.positions import (
     position_of,
 )
 from airflow_cdc_provider.connectors.sources.mysql.replication import require_logged
-from airflow_cdc_provider.connectors.sources.mysql.statements import Effect, parse_statement
+from airflow_cdc_provider.connectors.sources.mysql.statements import Effect, Statement, parse_statement
 from airflow_cdc_provider.connectors.sources.mysql.table_map import parse_table_map, table_id_and_name
 from airflow_cdc_provider.connectors.sources.mysql.visibility import wait_for_logged
+from airflow_cdc_provider.connectors.sources.mysql.writes import KnownObjects, Write
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.log.retained_log import RetainedLog
@@ -141,7 +144,10 @@ class Binlog:
             return self._redefined_columns(split.lo, binlog_end, names[table])
 
         first_names = {task.table: names[task.table][0] for task in tasks if task.renamed_to}
-        settings = DecoderSettings(tables, collations, server.is_mariadb, altered, redefined, first_names, limited)
+        confined = self._confined(split.lo)
+        settings = DecoderSettings(
+            tables, collations, server.is_mariadb, altered, redefined, first_names, limited, confined
+        )
         decoder = BinlogDecoder(tasks, settings, epoch, split.lo.get(GTID, ""), limit)
         with self.client.session("read") as connection:
             for event in self._events(connection, split.lo, self.options.server_id):
@@ -160,18 +166,54 @@ class Binlog:
     def _probe(self, position: Position, limit: BinlogPosition, tables: Sequence[str]) -> StreamProbe:
         """With another server_id than the reader's, which the server would otherwise disconnect."""
         ours, gtid, seen = set(tables), position.get(GTID, ""), 0
+        writes: set[Write] = set()
         with self.client.session("probe") as connection:
             for event in self._events(connection, position, self.options.server_id + 1):
                 if event.end > event.start and BinlogPosition(file_number(event.file), event.start) >= limit:
                     break
                 if event.type in GTIDS:
                     gtid = parse_gtid(event)
-                if _may_concern(event, ours):
+                statement = parse_statement(parse_query(event)) if event.type in binlog.QUERIES else None
+                if _may_concern(event, statement, ours):
                     return StreamProbe(True, False, "")
+                if statement and statement.write:
+                    writes.add(statement.write)
                 seen += event.end - event.start
                 if seen > PROBE_BYTES:
                     return StreamProbe(True, False, "")
+        confined = self._confined(position)
+        if not all(confined(write) for write in writes):
+            return StreamProbe(True, False, "")
         return StreamProbe(False, True, gtid)
+
+    def _confined(self, lo: Position) -> Callable[[Write], bool]:
+        """Whether a statement after ``lo`` that is logged as text writes rows of the table only that it names."""
+        known = cache(lambda: self._known_objects(lo))
+
+        def confined(write: Write) -> bool:
+            objects = known()
+            return objects is not None and objects.confine(write)
+
+        return confined
+
+    def _known_objects(self, lo: Position) -> KnownObjects | None:
+        """What the catalog says of every moment since ``lo``; None if it cannot."""
+        with self.client.session("objects") as connection:
+            objects, end = read_objects(connection), read_binlog_end(connection, self.client)
+        if objects is None:
+            return None
+        tables, limit = set(objects.plain_tables), BinlogPosition(file_number(end.file), end.pos)
+        with self.client.session("definitions") as connection:
+            for event in self._events(connection, lo, self.options.server_id + 1):
+                if BinlogPosition(file_number(event.file), event.start) >= limit:
+                    break
+                if event.type in binlog.QUERIES:
+                    statement = parse_statement(parse_query(event))
+                    if statement.effect is Effect.DEFINE:
+                        return None
+                    if statement.effect is Effect.REPLACE_TABLE:
+                        tables -= set(statement.affected(tables))
+        return KnownObjects(frozenset(tables), objects.functions)
 
     def _names_of_renamed(self, lo: Position, tasks: Sequence[TableTask]) -> dict[str, tuple[str, ...]]:
         """The names after ``lo`` of each table whose renames are followed, first to last. Raises SourceUnavailable if
@@ -292,12 +334,12 @@ def _gtid_at(connection: Any, server: ServerInfo, file: str, pos: int) -> str:
     return str(gtids or "")
 
 
-def _may_concern(event: BinlogEvent, ours: Iterable[str]) -> bool:
+def _may_concern(event: BinlogEvent, statement: Statement | None, ours: Iterable[str]) -> bool:
+    """``statement``: of a query. It may also concern tables that it does not name."""
     if event.type == binlog.TABLE_MAP:
         return table_id_and_name(event.body)[1] in ours
-    if event.type not in binlog.QUERIES:
+    if statement is None:
         return event.type not in binlog.HARMLESS
-    statement = parse_statement(parse_query(event))
     if statement.effect is Effect.NONE or (statement.effect is Effect.ALTER and not may_change(statement.clauses)):
         return False
     return bool(statement.affected(list(ours)))
