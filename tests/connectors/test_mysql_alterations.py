@@ -18,6 +18,7 @@ COPIED = TableSchema(
         Column("b", LogicalType(Kind.INT64), True, "int(10) unsigned"),
         Column("v", TEXT, True, "varchar(20)"),
         Column("m", TEXT, True, "enum('it''s','b')"),
+        Column("body", TEXT, True, "text"),
         Column("n", LogicalType(Kind.DECIMAL, 10, 2), True, "decimal(10,2)"),
         Column("at", LogicalType(Kind.TIMESTAMP), True, "datetime(3)"),
     ),
@@ -122,6 +123,30 @@ def test_without_strict_mode_a_changed_type_and_not_null_are_reported() -> None:
     assert reasons("MODIFY a int", strict=False) == []
     assert "truncates values" in reasons("MODIFY a int NOT NULL", strict=False)[0]
     assert "truncates values" in reasons("MODIFY v varchar(30)", strict=False)[0]
+
+
+@pytest.mark.parametrize(
+    "definition",
+    [
+        "v varchar(20)",
+        "v varchar(20) CHARACTER SET latin1",
+        "v varchar(20) CHAR SET latin1",
+        "v varchar(20) COLLATE latin1_bin",
+        "m enum('it''s','b')",
+        "body text CHARACTER SET utf8mb4",
+    ],
+)
+def test_without_strict_mode_a_text_that_may_get_a_smaller_character_set_is_reported(definition: str) -> None:
+    for action in (f"MODIFY {definition}", f"CHANGE {definition.split()[0]} {definition}"):
+        assert len(reasons(action, strict=False)) == 1
+
+
+@pytest.mark.parametrize(
+    "charset", ["CHAR SET latin1", "CHARSET latin1", "ASCII", "BYTE", "COLLATE latin1_swedish_ci", "COLLATE binary"]
+)
+def test_every_spelling_of_another_character_set_is_reported(charset: str) -> None:
+    assert "column v changed" in reasons(f"MODIFY v varchar(20) {charset}")[0]
+    assert reasons("MODIFY v varchar(20) COLLATE uca1400_ai_ci COMMENT 'CHARSET latin1'") == []
 
 
 def test_a_primary_key_that_another_statement_drops_is_reported() -> None:

@@ -43,6 +43,21 @@ def test_a_window_that_ends_before_an_alter_does_not_hide_it_from_the_next(shop:
     assert holes(first) or holes(shop.window(shop.task("c", latest)))
 
 
+@pytest.mark.parametrize("action", ["MODIFY v varchar(20)", "CHANGE v v varchar(20) COMMENT 'x'"])
+def test_a_text_that_gets_the_character_set_of_its_table_is_a_hole_where_it_may_be_cut(shop: Shop, action: str) -> None:
+    shop.sql(
+        "CREATE TABLE c (id int PRIMARY KEY, v varchar(20) CHARACTER SET utf8mb4) DEFAULT CHARSET latin1",
+        "INSERT INTO c VALUES (1, '日本')",
+    )
+    shop.window()
+    held = shop.task("c").schema
+    shop.sql("SET SESSION sql_mode = ''", f"ALTER TABLE c {action}")
+    assert shop.ask("SELECT v FROM c") == [("??",)]
+    assert shop.status("c").has_changes
+    ((table, why),) = holes(shop.window(shop.task("c", held)))
+    assert table == shop.table("c") and "sql_mode is not strict" in why
+
+
 @pytest.mark.parametrize("column", ["number", "later"])
 def test_a_column_that_is_dropped_and_added_again_is_a_hole_also_with_rows_in_between(shop: Shop, column: str) -> None:
     """The target keeps a dropped column with its values, whether it had the column before or added it in this

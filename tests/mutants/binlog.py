@@ -186,6 +186,13 @@ BINLOG = (
         (LOGGED,),
     ),
     Mutant(
+        "a text without a character set keeps the one that it has",
+        f"{MYSQL}/alterations.py",
+        " or new.name in CHARACTERS):",
+        "):",
+        (ALTERED,),
+    ),
+    Mutant(
         "an event of an unknown type is skipped",
         f"{MYSQL}/decode.py",
         "case unknown if unknown not in binlog.HARMLESS:",

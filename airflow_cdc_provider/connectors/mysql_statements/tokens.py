@@ -59,3 +59,13 @@ def split_at_commas(tokens: Sequence[Token]) -> tuple[Tokens, ...]:
         else:
             parts[-1].append(token)
     return tuple(tuple(part) for part in parts if part)
+
+
+def outside_parentheses(tokens: Sequence[Token]) -> Tokens:
+    depth, outside = 0, []
+    for token in tokens:
+        depth -= token.word == ")"
+        if not depth and token.word not in ("(", ")"):
+            outside.append(token)
+        depth += token.word == "("
+    return tuple(outside)

@@ -16,7 +16,7 @@ from airflow_cdc_provider.connectors.mysql_statements.alter_table import (
     without_filler,
 )
 from airflow_cdc_provider.connectors.mysql_statements.tokens import Tokens, tokenize
-from airflow_cdc_provider.connectors.sources.mysql.column_types import column_type, keeps_values
+from airflow_cdc_provider.connectors.sources.mysql.column_types import CHARACTERS, column_type, keeps_values
 from airflow_cdc_provider.core.table.schema import Column, Kind, TableSchema
 
 VALUE_CLAUSES = frozenset({"ADD", "CHANGE", "MODIFY", "RENAME", "CONVERT"})
@@ -188,7 +188,7 @@ def _redefined(definition: Tokens, strict: bool, target: TableSchema, before: st
     old, new = column_type(tokenize(column.native)), column_type(definition[1:])
     if not keeps_values(old, new) or new.charset not in ("", UNICODE):
         yield f"column {name} changed from {column.native} to {new.text}"
-    elif not strict and (old != new or _follows(words, "NOT", "NULL")):
+    elif not strict and (old != new or _follows(words, "NOT", "NULL") or new.name in CHARACTERS):
         yield f"column {name} was altered by a session that truncates values (sql_mode is not strict)"
 
 

@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from airflow_cdc_provider.connectors.mysql_statements.tokens import Token
+from airflow_cdc_provider.connectors.mysql_statements.tokens import Token, outside_parentheses
 from airflow_cdc_provider.connectors.sources.mysql.types import SIZES
 
 TEXTS = ("tinytext", "text", "mediumtext", "longtext")
+CHARACTERS = ("char", "varchar", "enum", "set", *TEXTS)
+"""Types that get the character set of the table if a definition has none."""
+
+ATTRIBUTES = {"ASCII": "latin1", "UNICODE": "ucs2", "BYTE": "binary"}
+"""Character sets by another name, after the type."""
+
 BLOBS = ("tinyblob", "blob", "mediumblob", "longblob")
 LENGTHS = ("char", "varchar", "varbinary", "time", "datetime", "timestamp")
 SYNONYMS = {
@@ -59,7 +65,9 @@ def column_type(tokens: Sequence[Token]) -> ColumnType:
         inner = [token.text for token in tokens[at + 1 : end] if token.word != ","]
         at = end + 1
     text = f"{words[0].lower()}({','.join(inner)})" if inner else words[0].lower()
-    return ColumnType(name, _parameters(name, inner), "UNSIGNED" in words[at:], _charset(tokens[at:]), text)
+    rest = outside_parentheses(tokens[at:])
+    unsigned = "UNSIGNED" in [token.word for token in rest]
+    return ColumnType(name, _parameters(name, inner), unsigned, _charset(rest), text)
 
 
 def keeps_values(before: ColumnType, after: ColumnType) -> bool:
@@ -98,9 +106,18 @@ def _length(type_: ColumnType) -> int:
 
 
 def _charset(tokens: Sequence[Token]) -> str:
-    for at, token in enumerate(tokens[:-1]):
-        if token.word == "CHARSET":
+    """``tokens``: after the type."""
+    words = [token.word for token in tokens]
+    for at, word in enumerate(words[:-1]):
+        named = word == "CHARSET" or (word == "SET" and at and words[at - 1] in ("CHARACTER", "CHAR"))
+        if named:
             return tokens[at + 1].text.lower()
-        if token.word == "SET" and at and tokens[at - 1].word == "CHARACTER" and at + 1 < len(tokens):
-            return tokens[at + 1].text.lower()
-    return ""
+    if words[:1] and words[0] in ATTRIBUTES:
+        return ATTRIBUTES[words[0]]
+    return _charset_of(tokens[words.index("COLLATE") + 1].text.lower()) if "COLLATE" in words[:-1] else ""
+
+
+def _charset_of(collation: str) -> str:
+    """Empty for a collation of MariaDB that many character sets have."""
+    charset = collation.partition("_")[0]
+    return "" if charset.startswith("uca") else charset
