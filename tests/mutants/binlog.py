@@ -10,6 +10,7 @@ STREAM = "tests/connectors/test_mysql_stream.py"
 LOGGED = "tests/connectors/test_mysql_logged_statements.py"
 ALTERED = "tests/connectors/test_mysql_altered_columns.py"
 FILTERS = "tests/connectors/test_mysql_filters.py"
+KINDS_FILTERED = "tests/connectors/test_mysql_filters_of_kinds.py"
 TYPES = "tests/connectors/test_mysql_types.py"
 WINDOWS = "tests/connectors/test_mysql_properties.py"
 REPLICAS = "tests/connectors/test_mysql_replicas.py"
@@ -90,13 +91,34 @@ BINLOG = (
     Mutant(
         "a row filter compares the value in the copy instead of a zero date",
         f"{MYSQL}/row_images.py",
-        "return self._plain(cell)",
-        "return self._read(cell)",
+        "value = self._plain(cell)",
+        "value = self._read(cell)",
         (FILTERS,),
     ),
     Mutant(
+        "a copy compares the exact value of a float",
+        f"{MYSQL}/conditions.py",
+        "    return exact, shortest_float(cell)",
+        "    return within, within",
+        (KINDS_FILTERED,),
+    ),
+    Mutant(
+        "a copy compares a small number of a filter inexactly",
+        f"{MYSQL}/conditions.py",
+        "        return _number(value), []",
+        "        return str(value), []",
+        (KINDS_FILTERED,),
+    ),
+    Mutant(
+        "a time without a zone is compared with one that has one",
+        f"{MYSQL}/row_images.py",
+        "value.replace(tzinfo=UTC) if self._source.kind is Kind.TIMESTAMPTZ else value",
+        "value",
+        (KINDS_FILTERED,),
+    ),
+    Mutant(
         "a zero date that is NOT NULL is NULL to a row filter",
-        f"{MYSQL}/copy.py",
+        f"{MYSQL}/conditions.py",
         'is_null = f"{name} <=> NULL"',
         'is_null = f"{name} IS NULL"',
         (FILTERS,),

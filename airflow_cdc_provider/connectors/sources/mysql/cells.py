@@ -47,7 +47,7 @@ def _reader(field: Field, column: CatalogColumn) -> Read:
         return lambda cell: int.from_bytes(cell, "little", signed=signed)
     match field.type:
         case T.FLOAT:
-            return _float32
+            return shortest_float
         case T.DOUBLE:
             return lambda cell: struct.unpack("<d", cell)[0]
         case T.YEAR:
@@ -92,7 +92,7 @@ def _uncompressed(cell: bytes) -> bytes:
     return cell[1:] if cell[:1] in (b"", b"\0") else decompress(cell)
 
 
-def _float32(cell: bytes) -> float:
+def shortest_float(cell: bytes) -> float:
     """The shortest decimal number with the same four bytes."""
     (value,) = struct.unpack("<f", cell)
     for digits in range(6, 10):

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from airflow_cdc_provider.connectors.sources.mysql.catalog import CatalogTable, quoted
-from airflow_cdc_provider.connectors.sources.mysql.copy import EXPRESSIONS, column_list, row_filter, table_sql
+from airflow_cdc_provider.connectors.sources.mysql.conditions import row_filter
+from airflow_cdc_provider.connectors.sources.mysql.copy import EXPRESSIONS, column_list, table_sql
 from airflow_cdc_provider.connectors.sources.mysql.types import GEOMETRIES
 from airflow_cdc_provider.core.proof.key_intervals import (
     Key,
@@ -100,7 +101,7 @@ class Statements:
         return replace(where, text=f"SELECT *, {key} AS k FROM ({found}) AS rows_")
 
     def _where(self, intervals: Sequence[KeyInterval]) -> Statement:
-        conditions, parameters = row_filter(self.where, self.schema)
+        conditions, parameters = row_filter(self.where, self.schema, self.table)
         if within := within_sql(intervals, partial(self._compare, ">"), partial(self._compare, "<=")):
             conditions.append(within)
         return Statement(f" WHERE {' AND '.join(conditions)}" if conditions else "", tuple(parameters))

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from airflow_cdc_provider.connectors.arrow_types import arrow_schema, arrow_type
@@ -20,6 +19,7 @@ from airflow_cdc_provider.connectors.sources.mysql.cascades import refuse_cascad
 from airflow_cdc_provider.connectors.sources.mysql.catalog import CatalogTable, fetch_all, quoted, read_server
 from airflow_cdc_provider.connectors.sources.mysql.charsets import CORRECT_TEXT, NoText, decoder
 from airflow_cdc_provider.connectors.sources.mysql.client import MysqlClient
+from airflow_cdc_provider.connectors.sources.mysql.conditions import row_filter
 from airflow_cdc_provider.connectors.sources.mysql.identities import read_identities
 from airflow_cdc_provider.connectors.sources.mysql.positions import (
     FILE,
@@ -37,8 +37,6 @@ from airflow_cdc_provider.connectors.unrepresentable import Unrepresentable, unr
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import BadRecordFound, Problem, raise_problems
 from airflow_cdc_provider.core.log.positions import Position
-from airflow_cdc_provider.core.spec.definition import Comparison, Condition
-from airflow_cdc_provider.core.spec.filters import literal
 from airflow_cdc_provider.core.spec.selected_columns import selected_schema
 from airflow_cdc_provider.core.table.identity import TableIdentity
 from airflow_cdc_provider.core.table.schema import Column, Kind, TableSchema
@@ -56,8 +54,6 @@ EXPRESSIONS |= {"vector": "CAST({0} AS BINARY)"}
 IN_ITS_CHARSET = "CONVERT({0} USING binary)"
 """A text as the binlog has it. The server would convert a code without a character to a question mark. A CAST of a text
 above ``max_allowed_packet`` would be NULL."""
-
-OPERATORS = {Comparison.NOT_EQUAL: "<>", Comparison.IN: "IN", Comparison.NOT_IN: "NOT IN"}
 
 
 @contextmanager
@@ -170,39 +166,10 @@ def _select(table: CatalogTable, schema: TableSchema, key_range: KeyRange) -> tu
         if bound is not None:
             where.append(f"{quoted(schema.key[0])} {operator} %s")
             parameters.append(bound)
-    filters, values = row_filter(key_range.where, schema)
+    filters, values = row_filter(key_range.where, schema, table)
     where, parameters = [*where, *filters], [*parameters, *values]
     query = f"SELECT {column_list(table, schema)} FROM {table_sql(table)}".replace("%", "%%")
     return query + (f" WHERE {' AND '.join(where)}" if where else ""), parameters
-
-
-def row_filter(conditions: Sequence[Condition], schema: TableSchema) -> tuple[list[str], list[object]]:
-    """The conditions as SQL with marks, and the values of the marks."""
-    found = [_condition(condition, schema) for condition in conditions]
-    return [text for text, _ in found], [value for _, values in found for value in values]
-
-
-def _condition(condition: Condition, schema: TableSchema) -> tuple[str, list[object]]:
-    """Text is compared byte by byte, as in every row filter, and not by its collation."""
-    kind = schema.column(condition.column).type.kind
-    is_text = kind in (Kind.TEXT, Kind.JSON, Kind.UUID)
-    name = quoted(condition.column).replace("%", "%%")
-    name = f"CONVERT(CONVERT({name} USING utf8mb4) USING binary)" if is_text else name
-    operands = condition.value if isinstance(condition.value, tuple) else (condition.value,)
-    if condition.op in (Comparison.IS_NULL, Comparison.IS_NOT_NULL):
-        is_null = f"{name} <=> NULL"  # `IS NULL` is true for a zero date in a NOT NULL column
-        return is_null if condition.op is Comparison.IS_NULL else f"NOT ({is_null})", []
-    values = [_parameter(literal(kind, operand)) for operand in operands if operand is not None]
-    marks = ", ".join(["%s"] * len(values))
-    operator = OPERATORS.get(condition.op, condition.op.value)
-    is_list = condition.op in (Comparison.IN, Comparison.NOT_IN)
-    return f"{name} {operator} {f'({marks})' if is_list else marks}", values
-
-
-def _parameter(value: object) -> object:
-    if isinstance(value, datetime) and value.tzinfo is not None:
-        return value.astimezone(UTC).replace(tzinfo=None)
-    return value.encode() if isinstance(value, str) else value
 
 
 def _values(schema: TableSchema, column: Column, described: CatalogColumn, cells: Sequence[Any]) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC
 from json.encoder import encode_basestring
 from typing import Any
 
@@ -17,7 +18,7 @@ from airflow_cdc_provider.connectors.unrepresentable import Unrepresentable
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.log.change_records import Operation
 from airflow_cdc_provider.core.spec.filters import InvalidDate, matches
-from airflow_cdc_provider.core.table.schema import Column
+from airflow_cdc_provider.core.table.schema import Column, Kind
 
 UNREADABLE = (*MALFORMED, ValueError, LookupError)
 """Exceptions that reading a cell may raise."""
@@ -177,7 +178,8 @@ class _ColumnReader:
         if self._is_cast:
             return self._read(cell)
         try:
-            return self._plain(cell)
+            value = self._plain(cell)
+            return value.replace(tzinfo=UTC) if self._source.kind is Kind.TIMESTAMPTZ else value
         except Unrepresentable as error:
             return InvalidDate(self._source.kind, error.text)
 
