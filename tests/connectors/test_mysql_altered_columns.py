@@ -43,6 +43,17 @@ def test_a_window_that_ends_before_an_alter_does_not_hide_it_from_the_next(shop:
     assert holes(first) or holes(shop.window(shop.task("c", latest)))
 
 
+def test_a_default_with_a_cast_that_is_gone_again_is_a_hole(shop: Shop) -> None:
+    shop.sql("CREATE TABLE c (id int PRIMARY KEY)", "INSERT INTO c VALUES (1)")
+    shop.window()
+    held = shop.task("c").schema
+    shop.sql("ALTER TABLE c ADD later varchar(9) DEFAULT (CAST(1 AS CHAR))", "ALTER TABLE c ALTER later DROP DEFAULT")
+    shop.sql("INSERT INTO c VALUES (2, NULL)")
+    assert shop.ask("SELECT later FROM c WHERE id = 1") == [("1",)]
+    (table, why), *_ = holes(shop.window(shop.task("c", held)))
+    assert table == shop.table("c") and why.startswith("rows older than column later have a value")
+
+
 @pytest.mark.parametrize("action", ["MODIFY v varchar(20)", "CHANGE v v varchar(20) COMMENT 'x'"])
 def test_a_text_that_gets_the_character_set_of_its_table_is_a_hole_where_it_may_be_cut(shop: Shop, action: str) -> None:
     shop.sql(

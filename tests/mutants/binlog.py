@@ -8,6 +8,7 @@ MYSQL = "airflow_cdc_provider/connectors/sources/mysql"
 EVENTS = "tests/connectors/test_mysql_events.py"
 STREAM = "tests/connectors/test_mysql_stream.py"
 LOGGED = "tests/connectors/test_mysql_logged_statements.py"
+ALTERATIONS = "tests/connectors/test_mysql_alterations.py"
 ALTERED = "tests/connectors/test_mysql_altered_columns.py"
 FILTERS = "tests/connectors/test_mysql_filters.py"
 KINDS_FILTERED = "tests/connectors/test_mysql_filters_of_kinds.py"
@@ -206,6 +207,27 @@ BINLOG = (
         "_without_analysis(_without_settings(tokenize(query.text, query.escapes)))",
         "_without_settings(tokenize(query.text, query.escapes))",
         (LOGGED,),
+    ),
+    Mutant(
+        "a default with a cast makes a generated column",
+        "airflow_cdc_provider/connectors/mysql_statements/alter_table.py",
+        "for token in outside_parentheses(definition[1:])]",
+        "for token in definition[1:]]",
+        (ALTERED,),
+    ),
+    Mutant(
+        "a column named period is none",
+        "airflow_cdc_provider/connectors/mysql_statements/alter_table.py",
+        " or (word in NAMES_TOO and following not in NAMES_TOO[word])",
+        "",
+        (ALTERATIONS,),
+    ),
+    Mutant(
+        "a table named temporary is temporary",
+        f"{MYSQL}/statements.py",
+        'words[1:2] == ["TEMPORARY"] or words[1:4] == ["OR", "REPLACE", "TEMPORARY"]:',
+        '"TEMPORARY" in words[:4]:',
+        (EVENTS,),
     ),
     Mutant(
         "a text without a character set keeps the one that it has",

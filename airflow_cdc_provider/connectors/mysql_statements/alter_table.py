@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from airflow_cdc_provider.connectors.mysql_statements.tokens import Token, Tokens, split_at_commas
+from airflow_cdc_provider.connectors.mysql_statements.tokens import (
+    Token,
+    Tokens,
+    outside_parentheses,
+    split_at_commas,
+)
 
 NOT_COLUMNS = frozenset(
     {"INDEX", "KEY", "UNIQUE", "PRIMARY", "FULLTEXT", "SPATIAL", "VECTOR", "CONSTRAINT", "FOREIGN", "CHECK"}
     | {"PARTITION", "PERIOD", "SYSTEM"}
 )
 """Words after ADD and DROP that introduce something other than a column."""
+
+NAMES_TOO = {"PERIOD": ("FOR",), "SYSTEM": ("VERSIONING",), "VECTOR": ("INDEX", "KEY")}
+"""Those that may also be the name of a column, and the words after them if they are none."""
 
 
 def clauses_of(tokens: Sequence[Token]) -> tuple[Tokens, ...]:
@@ -25,7 +33,7 @@ def clauses_of(tokens: Sequence[Token]) -> tuple[Tokens, ...]:
 
 def dropped_columns(clauses: Sequence[Tokens]) -> Iterator[str]:
     for clause in clauses:
-        if clause[0].word == "DROP" and len(clause) > 1 and clause[1].word not in NOT_COLUMNS:
+        if clause[0].word == "DROP" and len(clause) > 1 and is_column(clause[1:]):
             yield without_filler(clause[1:])[0].name
 
 
@@ -61,16 +69,22 @@ def renamed_columns(clauses: Sequence[Tokens]) -> Iterator[tuple[str, str]]:
 
 def added_definitions(clause: Tokens) -> list[Tokens]:
     """The column definitions of ``ADD COLUMN IF NOT EXISTS a int FIRST`` or ``ADD (a int, b int)``."""
-    if clause[0].word != "ADD" or len(clause) < 2 or clause[1].word in NOT_COLUMNS:
+    if clause[0].word != "ADD" or len(clause) < 2 or not is_column(clause[1:]):
         return []
     clause = without_filler(clause[1:])
     if clause[0].word != "(":
         return [clause]
-    return [part for part in split_at_commas(clause[1:-1]) if part[0].word not in NOT_COLUMNS]
+    return [part for part in split_at_commas(clause[1:-1]) if is_column(part)]
+
+
+def is_column(tokens: Tokens) -> bool:
+    """Whether the text after ADD or DROP is a column."""
+    word, following = tokens[0].word, tokens[1].word if len(tokens) > 1 else ""
+    return word not in NOT_COLUMNS or (word in NAMES_TOO and following not in NAMES_TOO[word])
 
 
 def is_generated(definition: Tokens) -> bool:
-    return "AS" in [token.word for token in definition[1:]]
+    return "AS" in [token.word for token in outside_parentheses(definition[1:])]
 
 
 def without_filler(clause: Tokens) -> Tokens:

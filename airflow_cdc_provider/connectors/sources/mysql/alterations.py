@@ -10,12 +10,12 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from airflow_cdc_provider.connectors.mysql_statements.alter_table import (
-    NOT_COLUMNS,
     added_definitions,
+    is_column,
     is_generated,
     without_filler,
 )
-from airflow_cdc_provider.connectors.mysql_statements.tokens import Tokens, tokenize
+from airflow_cdc_provider.connectors.mysql_statements.tokens import Tokens, outside_parentheses, tokenize
 from airflow_cdc_provider.connectors.sources.mysql.column_types import CHARACTERS, column_type, keeps_values
 from airflow_cdc_provider.core.table.schema import Column, Kind, TableSchema
 
@@ -120,7 +120,7 @@ def _changes_during_copy(clause: Tokens) -> Iterator[str]:
                 yield from _added(definition, TableSchema("", (), ()))
         case ["RENAME", what] if what != "COLUMN":
             return
-        case ["DROP", *_] if without_filler(clause[1:])[0].word in NOT_COLUMNS:
+        case ["DROP", *_] if not is_column(without_filler(clause[1:])):
             return
         case [("CHANGE" | "MODIFY" | "RENAME" | "CONVERT" | "DROP") as word, *_]:
             yield f"the table was altered ({word} …) while it was copied"
@@ -143,15 +143,15 @@ def _is_known(clause: Tokens) -> bool:
 
 def _other_engine(clause: Tokens) -> str:
     """The engine that the clause sets, with or without other settings, if it is none of ``LOGGING_ENGINES``."""
-    words = [token.word for token in clause]
-    if words[0] in VALUE_CLAUSES or "ENGINE" not in words:
+    if clause[0].word in VALUE_CLAUSES:
         return ""
-    engine = next((token.text.strip("'\"") for token in clause[words.index("ENGINE") + 1 :] if token.word != "="), "")
-    return "" if engine.lower() in LOGGING_ENGINES else engine
+    pairs = pairwise(token for token in clause if token.word != "=")
+    engines = [value.text.strip("'\"`") for setting, value in pairs if setting.word == "ENGINE"]
+    return next((engine for engine in engines if engine.lower() not in LOGGING_ENGINES), "")
 
 
 def _added(definition: Tokens, target: TableSchema) -> Iterator[str]:
-    name, words = definition[0].name, [token.word for token in definition[1:]]
+    name, words = definition[0].name, [token.word for token in outside_parentheses(definition[1:])]
     if _column(name, target):
         yield f"column {name} was dropped and another one was added under its name"
         return
@@ -177,7 +177,7 @@ def _renamed(before: str, after: str, target: TableSchema) -> Iterator[str]:
 
 def _redefined(definition: Tokens, strict: bool, target: TableSchema, before: str = "") -> Iterator[str]:
     """``before``: the name of the column until now, if it gets another one."""
-    name, words = definition[0].name, [token.word for token in definition]
+    name, words = definition[0].name, [token.word for token in outside_parentheses(definition)]
     column = _column(before or name, target)
     if column is None:
         if not is_generated(definition):

@@ -66,7 +66,7 @@ def column_type(tokens: Sequence[Token]) -> ColumnType:
         at = end + 1
     text = f"{words[0].lower()}({','.join(inner)})" if inner else words[0].lower()
     rest = outside_parentheses(tokens[at:])
-    unsigned = "UNSIGNED" in [token.word for token in rest]
+    unsigned = not {"UNSIGNED", "ZEROFILL"}.isdisjoint(token.word for token in rest)
     return ColumnType(name, _parameters(name, inner), unsigned, _charset(rest), text)
 
 

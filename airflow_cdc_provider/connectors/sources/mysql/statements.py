@@ -112,7 +112,7 @@ def _without_analysis(tokens: Sequence[Token]) -> Sequence[Token]:
 
 
 def _parse_ddl(tokens: Sequence[Token], words: list[str], database: str) -> Statement:
-    if "TEMPORARY" in words[:4]:
+    if words[1:2] == ["TEMPORARY"] or words[1:4] == ["OR", "REPLACE", "TEMPORARY"]:
         return Statement(Effect.NONE, write=write_of_new_table(tokens))
     if words[:2] in (["DROP", "DATABASE"], ["DROP", "SCHEMA"]):
         return Statement(Effect.REPLACE_TABLE, frozenset({table_name(tokens[-1].name.lower())}))
