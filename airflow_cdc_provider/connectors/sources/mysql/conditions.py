@@ -81,9 +81,9 @@ def _operand(value: Value) -> SQL:
 
 
 def _number(value: Decimal) -> str:
-    plain = f"{value:f}"
-    whole, _, fraction = plain.partition(".")
-    return plain if len(whole) + len(fraction) <= DIGITS and len(fraction) <= SCALE else f"{value:e}"
+    fraction = max(0, -int(value.as_tuple().exponent))
+    exact = fraction <= SCALE and max(1, value.adjusted() + 1) + fraction <= DIGITS
+    return f"{value:f}" if exact else f"{value:e}"
 
 
 def _of_floats(op: Comparison, name: str, kind: Kind, values: Sequence[float]) -> SQL:
