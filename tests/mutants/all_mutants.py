@@ -31,6 +31,7 @@ from tests.mutants.mutant import Mutant
 from tests.mutants.mysql_texts import MYSQL_TEXTS
 from tests.mutants.operating import OPERATING_MUTANTS
 from tests.mutants.policies import POLICIES
+from tests.mutants.polled_sql import POLLED_SQL
 from tests.mutants.polling import POLLING
 from tests.mutants.proofs import PROOFS
 from tests.mutants.quarantine import QUARANTINE
@@ -62,6 +63,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *MEANINGS,
     *SALESFORCE,
     *POLLING,
+    *POLLED_SQL,
     *SESSIONS,
     *SERVER_ERRORS,
     *EVENT_FORMATS,

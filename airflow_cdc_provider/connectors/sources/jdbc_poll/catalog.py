@@ -11,6 +11,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from airflow_cdc_provider.connectors.sources.jdbc_poll.column_rules import Type
+from airflow_cdc_provider.connectors.sources.jdbc_poll.other_rows import OtherRows, read_other_rows
 from airflow_cdc_provider.connectors.sources.jdbc_poll.settings import default_schema
 from airflow_cdc_provider.connectors.sources.jdbc_poll.types import source_type
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
@@ -27,7 +28,9 @@ WHERE n.nspname = %(namespace)s AND v.contype = 'n' AND NOT v.convalidated
 
 @dataclass(frozen=True)
 class PolledTable:
-    """``types``: column -> SQLAlchemy type. ``nullable``: nullable columns. ``comments``: column -> comment."""
+    """``types``: column -> SQLAlchemy type. ``nullable``: nullable columns. ``comments``: column -> comment.
+    ``read_alone``: without the rows of its inheritance children. ``other_engine``: the storage engine, if it reads the
+    rows of other tables."""
 
     namespace: str
     name: str
@@ -35,6 +38,8 @@ class PolledTable:
     types: Mapping[str, Type]
     nullable: frozenset[str]
     comments: Mapping[str, str]
+    read_alone: bool = False
+    other_engine: str = ""
 
 
 def name_of(namespace: str, name: str) -> str:
@@ -62,14 +67,14 @@ def _read_catalog(connection: sa.Connection, schemas: Sequence[str], table: str)
             names = [name]
         columns = inspector.get_multi_columns(schema=namespace or None, filter_names=names)
         keys = inspector.get_multi_pk_constraint(schema=namespace or None, filter_names=names)
-        unproven = _unvalidated(connection, namespace)
+        unproven, others = _unvalidated(connection, namespace), read_other_rows(connection, namespace)
         for schema_and_name, read in columns.items():
             name = schema_and_name[1]
             reflected = [
                 {**column, "nullable": column["nullable"] or (name, column["name"]) in unproven} for column in read
             ]
             key = tuple(keys[schema_and_name]["constrained_columns"]) if schema_and_name in keys else ()
-            polled = _polled_table(namespace, name, reflected, key, connection.dialect.name)
+            polled = _polled_table(namespace, name, reflected, key, connection.dialect.name, others)
             tables[polled.schema.table] = polled
     return tables
 
@@ -102,7 +107,7 @@ def _unknown_types() -> Iterator[None]:
 
 
 def _polled_table(
-    namespace: str, name: str, reflected: Sequence[Any], key: tuple[str, ...], system: str
+    namespace: str, name: str, reflected: Sequence[Any], key: tuple[str, ...], system: str, others: OtherRows
 ) -> PolledTable:
     columns = tuple(
         Column(
@@ -120,4 +125,6 @@ def _polled_table(
         {column["name"]: column["type"] for column in reflected},
         frozenset(column["name"] for column in reflected if column["nullable"]),
         {column["name"]: column["comment"] for column in reflected if column.get("comment")},
+        read_alone=others.is_read_alone(name),
+        other_engine=others.engines.get(name, ""),
     )

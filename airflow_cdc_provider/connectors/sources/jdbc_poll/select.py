@@ -69,7 +69,7 @@ class TableQueries:
         condition: Expression = sa.and_(*self._interval(query))
         if include_null_timestamps:
             condition = sa.or_(condition, self.table.c[self.timestamp_column].is_(None))
-        return sa.select(sa.literal(1)).where(condition).limit(1)
+        return self._from_table(sa.literal(1)).where(condition).limit(1)
 
     def any_row_before(self, query: Query, conditions: Sequence[Expression]) -> sa.Select[Any]:
         """Any row before the interval that meets the conditions. Rows without timestamp are in every interval."""
@@ -80,7 +80,7 @@ class TableQueries:
             before = [timestamp <= self._timestamp(last.timestamp)]
         else:
             before = [timestamp.is_not(None)]
-        return sa.select(sa.literal(1)).select_from(self.table).where(*before, *conditions).limit(1)
+        return self._from_table(sa.literal(1)).where(*before, *conditions).limit(1)
 
     def rows(self, low: int | None = None, high: int | None = None) -> sa.Select[Any]:
         """The rows of a copy, with leading key values in ``[low, high)``."""
@@ -92,7 +92,7 @@ class TableQueries:
     def extent(self) -> sa.Select[Any]:
         """Number of rows, least and greatest leading key value."""
         first = self._selected(self.schema.key[0])
-        return sa.select(sa.func.count(), sa.func.min(first), sa.func.max(first)).select_from(self.table)
+        return self._from_table(sa.func.count(), sa.func.min(first), sa.func.max(first))
 
     def timestamp_parameter(self, timestamp: datetime) -> Any:
         """``timestamp`` as a value of the timestamp column."""
@@ -122,7 +122,12 @@ class TableQueries:
         selected = sa.case((matches, 1), else_=0) if self.where else sa.literal(1)
         names = [column.text_of or column.name for column in self.schema.columns]
         columns = (*map(self._selected, (*names, *self.schema.key, self.timestamp_column)), selected)
-        return sa.select(*(column.label(f"c{index}") for index, column in enumerate(columns)))
+        return self._from_table(*(column.label(f"c{index}") for index, column in enumerate(columns)))
+
+    def _from_table(self, *columns: Expression) -> sa.Select[Any]:
+        """Every query of the table. The rows of inheritance children belong to other tables."""
+        select = sa.select(*columns).select_from(self.table)
+        return select.with_hint(self.table, "ONLY", POSTGRESQL) if self.described.read_alone else select
 
     def _selected(self, name: str) -> Expression:
         """Dates and timestamps are selected as text: for an unrepresentable value a driver raises an error, or returns

@@ -26,9 +26,18 @@ def key_problem(connection: sa.Connection, described: PolledTable, schema: Table
     key = frozenset(schema.key)
     if not key or has_primary_key(described, schema):
         return None
+    table, listed = schema.table, ", ".join(schema.key)
+    if described.other_engine:
+        return Problem(
+            "SRC063",
+            f"nothing at the source proves that the key of {table} is unique: it has the rows of other tables",
+            where=table,
+            found=f"ENGINE={described.other_engine}, whose indexes are no constraints on these rows",
+            allowed="tables whose engine stores their rows",
+            do="replicate the tables that hold the rows, and leave this one out",
+        )
     if any(columns <= key for columns in _unique_indexes(connection, described)):
         return None
-    table, listed = schema.table, ", ".join(schema.key)
     return Problem(
         "SRC063",
         f"nothing at the source proves that the key of {table} is unique: one row would overwrite another",
@@ -40,8 +49,9 @@ def key_problem(connection: sa.Connection, described: PolledTable, schema: Table
 
 
 def has_primary_key(described: PolledTable, schema: TableSchema) -> bool:
-    """Whether the key of ``schema`` contains the one of the table."""
-    return bool(described.schema.key) and frozenset(described.schema.key) <= frozenset(schema.key)
+    """Whether the key of ``schema`` contains the one of the table. One of rows of other tables is no constraint."""
+    key = frozenset(described.schema.key)
+    return bool(key) and not described.other_engine and key <= frozenset(schema.key)
 
 
 def _unique_indexes(connection: sa.Connection, described: PolledTable) -> Iterator[frozenset[str]]:
