@@ -9,6 +9,7 @@ OTHER_ROWS = "tests/connectors/test_jdbc_poll_other_rows.py"
 CHILDREN = (f"{OTHER_ROWS}::test_the_rows_of_inheritance_children_are_no_rows_of_their_parent",)
 PARTITIONS = (f"{OTHER_ROWS}::test_a_partitioned_table_has_the_rows_of_its_partitions",)
 MERGED = (f"{OTHER_ROWS}::test_the_key_of_a_table_that_reads_others_proves_nothing",)
+SQLITE = ("tests/connectors/test_jdbc_poll_sqlite_times.py",)
 
 POLLED_SQL = (
     Mutant(
@@ -31,5 +32,33 @@ POLLED_SQL = (
         "return engine.lower() not in LOGGING_ENGINES",
         "return False",
         MERGED,
+    ),
+    Mutant(
+        "timestamps of SQLite are compared as the texts that are stored",
+        f"{FOLDER}/select.py",
+        "return sa.Function(WALL_TIME, stored, int(self.offset.total_seconds()), type_=sa.Text())",
+        "return sa.type_coerce(stored, sa.Text())",
+        SQLITE,
+    ),
+    Mutant(
+        "a row whose timestamp has an unknown form is left out in silence",
+        f"{FOLDER}/check.py",
+        "unknown_timestamp(connection, queries),",
+        "None,",
+        SQLITE,
+    ),
+    Mutant(
+        "a table with timestamps of SQLite is proven by its key alone",
+        f"{FOLDER}/check.py",
+        "not unnamed and in_one_form and",
+        "not unnamed and",
+        SQLITE,
+    ),
+    Mutant(
+        "the zone of a time of SQLite is cut",
+        f"{FOLDER}/values.py",
+        "return in_utc(_timestamp(value)).replace(tzinfo=None)",
+        "return _timestamp(value).replace(tzinfo=None)",
+        SQLITE,
     ),
 )

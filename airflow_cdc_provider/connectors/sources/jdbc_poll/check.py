@@ -86,12 +86,31 @@ def _is_proven(queries: TableQueries, options: JdbcPollOptions) -> bool:
     """Whether the description of the table shows that the server need not be asked."""
     described = queries.described.schema
     unnamed = options.time_zone is None and is_without_zone(described, queries.timestamp_column)
-    return not unnamed and has_primary_key(queries.described, queries.schema)
+    in_one_form = queries.unknown_timestamp() is None
+    return not unnamed and in_one_form and has_primary_key(queries.described, queries.schema)
 
 
 def unnamed_zone(connection: Connection, queries: TableQueries, options: JdbcPollOptions) -> Problem | None:
     """The problem of timestamps whose time zone the definition does not name, at a server with another one than UTC."""
     return _zone_problem(connection, queries, options) if options.time_zone is None else None
+
+
+def unknown_timestamp(connection: Connection, queries: TableQueries) -> Problem | None:
+    """The problem of a timestamp whose row is in no interval, because its form does not tell its place in time."""
+    query = queries.unknown_timestamp()
+    row = None if query is None else connection.execute(query).first()
+    if row is None:
+        return None
+    table, column = queries.schema.table, queries.timestamp_column
+    return Problem(
+        "SRC062",
+        f"{table} has a timestamp in an unknown form: the changes of its row would never arrive",
+        where=f"{table}.{column}",
+        found=f"{row[0]!r:.60}",
+        allowed="texts like 2026-01-31 10:00:00; T between date and time, a fraction, and Z or +00:00 are optional",
+        do="write these rows in one of these forms, or name another column under `timestamp_columns`",
+        data="nothing of the table was read",
+    )
 
 
 def _other_zone(connection: Connection, queries: TableQueries, options: JdbcPollOptions) -> Problem | None:
@@ -111,6 +130,7 @@ def _catalog_problems(connection: Connection, queries: TableQueries, options: Jd
     found = (
         key_problem(connection, queries.described, queries.schema),
         unnamed_zone(connection, queries, options),
+        unknown_timestamp(connection, queries),
     )
     return [problem for problem in found if problem]
 
@@ -133,7 +153,7 @@ def _paging_problems(queries: TableQueries) -> Iterator[Problem]:
             f"the pages of {schema.table} cannot follow its key: the server sorts and compares its values in two ways",
             where=schema.table,
             found=", ".join(f"{name} ({queries.described.types[name]!r})" for name in unordered),
-            allowed="numbers, texts, times and other types of the server itself",
+            allowed="numbers, texts, times and other types of the server itself; of SQLite no timestamps",
             do="list other unique columns under `key`",
         )
     yield from _inexact_casts(queries)

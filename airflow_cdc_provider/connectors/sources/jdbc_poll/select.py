@@ -19,6 +19,7 @@ import sqlalchemy as sa
 
 from airflow_cdc_provider.connectors.sources.jdbc_poll.catalog import PolledTable
 from airflow_cdc_provider.connectors.sources.jdbc_poll.column_rules import Order, Select, SourceType, Type
+from airflow_cdc_provider.connectors.sources.jdbc_poll.sqlite_times import WALL_TIME, compared, texts_around
 from airflow_cdc_provider.connectors.sources.jdbc_poll.types import source_type
 from airflow_cdc_provider.connectors.sources.jdbc_poll.values import parameter
 from airflow_cdc_provider.connectors.sources.polling.pages import Query
@@ -32,9 +33,13 @@ TIMES = frozenset({Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ})
 INTEGERS = frozenset({Kind.INT16, Kind.INT32, Kind.INT64})
 POSTGRESQL = "postgresql"
 SQL_SERVER = "mssql"
+SQLITE = "sqlite"
 MYSQL = frozenset({"mysql", "mariadb"})
 EXACT_TEXT = MYSQL | {POSTGRESQL}
 """Systems whose texts of values are known. Their dates and timestamps may be unrepresentable."""
+
+AS_STORED = sa.types.NullType()
+"""The value that the driver returns, whatever the declared type."""
 
 Expression = sa.ColumnElement[Any]
 
@@ -58,11 +63,11 @@ class TableQueries:
 
     def page(self, query: Query) -> sa.Select[Any]:
         """Up to ``query.rows`` rows of an interval."""
-        timestamp, keys = self.table.c[self.timestamp_column], self._keys
+        timestamp, keys = self._moment, self._keys
         select = self._select().limit(query.rows)
         if query.null_timestamps:
             after = [self._after(query.after.key)] if query.after else []
-            return select.where(timestamp.is_(None), *after).order_by(*keys)
+            return select.where(self.table.c[self.timestamp_column].is_(None), *after).order_by(*keys)
         return select.where(*self._interval(query)).order_by(timestamp, *keys)
 
     def any_row(self, query: Query, include_null_timestamps: bool) -> sa.Select[Any]:
@@ -73,7 +78,7 @@ class TableQueries:
 
     def any_row_before(self, query: Query, conditions: Sequence[Expression]) -> sa.Select[Any]:
         """Any row before the interval that meets the conditions. Rows without timestamp are in every interval."""
-        timestamp, last = self.table.c[self.timestamp_column], query.after
+        timestamp, last = self._moment, query.after
         if last is None:
             before = [timestamp < self._timestamp(query.since)]
         elif last.timestamp:
@@ -93,6 +98,14 @@ class TableQueries:
         """Number of rows, least and greatest leading key value."""
         first = self._selected(self.schema.key[0])
         return self._from_table(sa.func.count(), sa.func.min(first), sa.func.max(first))
+
+    def unknown_timestamp(self) -> sa.Select[Any] | None:
+        """A timestamp in none of the forms that SQLite's programs write. None for a system that has one form."""
+        if self.system != SQLITE:
+            return None
+        stored = self.table.c[self.timestamp_column]
+        unknown = sa.and_(stored.is_not(None), self._moment.is_(None))
+        return self._from_table(sa.type_coerce(stored, AS_STORED)).where(unknown).limit(1)
 
     def timestamp_parameter(self, timestamp: datetime) -> Any:
         """``timestamp`` as a value of the timestamp column."""
@@ -121,13 +134,25 @@ class TableQueries:
         matches = sa.and_(sa.true(), *(self._condition(condition) for condition in self.where))
         selected = sa.case((matches, 1), else_=0) if self.where else sa.literal(1)
         names = [column.text_of or column.name for column in self.schema.columns]
-        columns = (*map(self._selected, (*names, *self.schema.key, self.timestamp_column)), selected)
+        columns = (*map(self._selected, (*names, *self.schema.key)), self._selected_timestamp, selected)
         return self._from_table(*(column.label(f"c{index}") for index, column in enumerate(columns)))
 
     def _from_table(self, *columns: Expression) -> sa.Select[Any]:
         """Every query of the table. The rows of inheritance children belong to other tables."""
         select = sa.select(*columns).select_from(self.table)
         return select.with_hint(self.table, "ONLY", POSTGRESQL) if self.described.read_alone else select
+
+    @property
+    def _selected_timestamp(self) -> Expression:
+        return self._moment if self.system == SQLITE else self._selected(self.timestamp_column)
+
+    @cached_property
+    def _moment(self) -> Expression:
+        """The timestamp as it is compared and sorted."""
+        stored = self.table.c[self.timestamp_column]
+        if self.system != SQLITE:
+            return stored
+        return sa.Function(WALL_TIME, stored, int(self.offset.total_seconds()), type_=sa.Text())
 
     def _selected(self, name: str) -> Expression:
         """Dates and timestamps are selected as text: for an unrepresentable value a driver raises an error, or returns
@@ -137,6 +162,8 @@ class TableQueries:
         select = self._source_type(name).select
         if select is Select.TEXT or self.is_cast(name) or (kind in TIMES and self.system in EXACT_TEXT):
             return sa.cast(column, sa.Text)
+        if kind in TIMES and self.system == SQLITE:
+            return sa.type_coerce(column, AS_STORED)
         if select is Select.NUMBER:
             return sa.type_coerce(column, sa.Numeric(asdecimal=True))
         if select is Select.BYTES:
@@ -157,15 +184,23 @@ class TableQueries:
         return kind is Kind.TEXT and self.described.schema.column(name).type.kind not in TEXTUAL
 
     def _interval(self, query: Query) -> list[Expression]:
-        timestamp = self.table.c[self.timestamp_column]
+        timestamp = self._moment
         upto: Expression = timestamp <= self._timestamp(query.upto)
         if query.after is None or query.after.timestamp is None:
-            return [timestamp >= self._timestamp(query.since), upto]
-        last = self._timestamp(query.after.timestamp)
+            return [*self._near(query.since, query.upto), timestamp >= self._timestamp(query.since), upto]
+        near, last = self._near(query.after.timestamp, query.upto), self._timestamp(query.after.timestamp)
         if not query.after.key:
-            return [timestamp > last, upto]
+            return [*near, timestamp > last, upto]
         after = sa.or_(timestamp > last, sa.and_(timestamp == last, self._after(query.after.key)))
-        return [timestamp >= last, after, upto]
+        return [*near, timestamp >= last, after, upto]
+
+    def _near(self, since: datetime, upto: datetime) -> list[Expression]:
+        """Conditions that an index serves where it does not serve those of the interval."""
+        if self.system != SQLITE:
+            return []
+        stored = self.table.c[self.timestamp_column]
+        least, most = (sa.literal(text, sa.Text) for text in texts_around(since, upto))
+        return [stored >= least, stored <= most]
 
     def _after(self, key: str) -> Expression:
         """Keys greater than this one, compared column by column."""
@@ -191,7 +226,8 @@ class TableQueries:
         return value if as_text else self._bound(name, parameter(kind, value, read.binds_zone))
 
     def _timestamp(self, timestamp: datetime) -> Any:
-        return self._bound(self.timestamp_column, self.timestamp_parameter(timestamp))
+        value = self.timestamp_parameter(timestamp)
+        return compared(value) if self.system == SQLITE else self._bound(self.timestamp_column, value)
 
     def _bound(self, name: str, value: Any) -> Any:
         """SQL Server compares in the more precise type of both, in which a rounded value of the column differs from the

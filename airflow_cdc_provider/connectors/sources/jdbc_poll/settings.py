@@ -9,6 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.pool import ConnectionPoolEntry
 
+from airflow_cdc_provider.connectors.sources.jdbc_poll.sqlite_times import WALL_TIME, wall_time
 from airflow_cdc_provider.core.connections import (
     mysql_settings,
     oracle_settings,
@@ -44,6 +45,8 @@ def fix_settings(engine: sa.Engine) -> None:
         fix(opened, record)
 
     def fix(opened: Any, _: ConnectionPoolEntry) -> None:
+        if system == "sqlite":
+            opened.create_function(WALL_TIME, 2, wall_time, deterministic=True)
         with closing(opened.cursor()) as cursor:
             for statement in SETTINGS.get(system, ()):
                 cursor.execute(statement)

@@ -16,6 +16,7 @@ from airflow_cdc_provider.connectors.sources.jdbc_poll.check import (
     find_problems,
     require_readable,
     timestamp_column_of,
+    unknown_timestamp,
     unnamed_zone,
 )
 from airflow_cdc_provider.connectors.sources.jdbc_poll.copy import open_copy, read_split
@@ -124,7 +125,7 @@ class JdbcPollSource(PollingSource):
                     return True  # the bounds of its queries have no meaning: the table is refused
                 with self.database.errors():
                     row = connection.execute(queries.any_row(query, self._timestamp_nullable(queries))).first()
-                return row is not None
+                    return row is not None or unknown_timestamp(connection, queries) is not None
 
             planner = IntervalPlanner(self.database.now(connection), self.options, schema_ids=self._schema_ids())
             return poll_status(position, tables, planner, has_changes)

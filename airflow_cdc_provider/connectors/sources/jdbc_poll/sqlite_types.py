@@ -10,10 +10,12 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import sqlite
 
 from airflow_cdc_provider.connectors.sources.jdbc_poll import column_rules as rules
-from airflow_cdc_provider.connectors.sources.jdbc_poll.column_rules import Rule, Select, SourceType, Type
+from airflow_cdc_provider.connectors.sources.jdbc_poll.column_rules import Order, Rule, Select, SourceType, Type
 from airflow_cdc_provider.core.table.schema import Kind
 
 EXACT_DIGITS = 15
+TIMESTAMP = rules.value(Kind.TIMESTAMP, order=Order.NONE)
+"""One moment has several texts."""
 
 
 def _number(kind: Any) -> SourceType:
@@ -34,9 +36,9 @@ SQLITE: Mapping[type[Type], Rule] = {
     sa.DOUBLE: rules.FLOAT64,
     sqlite.DATE: rules.DATE,
     sa.DATE: rules.DATE,
-    sqlite.DATETIME: rules.TIMESTAMP,
-    sa.DATETIME: rules.TIMESTAMP,
-    sqlite.TIMESTAMP: rules.TIMESTAMP,
+    sqlite.DATETIME: TIMESTAMP,
+    sa.DATETIME: TIMESTAMP,
+    sqlite.TIMESTAMP: TIMESTAMP,
     sqlite.TIME: rules.CAST_TEXT,
     sa.TIME: rules.CAST_TEXT,
     sqlite.CHAR: rules.TEXT,

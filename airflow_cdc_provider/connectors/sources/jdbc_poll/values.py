@@ -37,9 +37,9 @@ def column_value(kind: LogicalType, value: Any) -> Any:
         case Kind.DECIMAL:
             return _decimal(kind, value)
         case Kind.DATE:
-            return date.fromisoformat(_require_representable(value)) if isinstance(value, str) else value
+            return _date(value)
         case Kind.TIMESTAMP:
-            return _timestamp(value).replace(tzinfo=None)
+            return in_utc(_timestamp(value)).replace(tzinfo=None)
         case Kind.TIMESTAMPTZ:
             return in_utc(_timestamp(value))
         case Kind.BYTES:
@@ -95,12 +95,24 @@ def _text(value: Any) -> str:
     return f"{value:f}" if isinstance(value, Decimal) and value.is_finite() else str(value)
 
 
-def _timestamp(value: datetime | str) -> datetime:
-    return datetime.fromisoformat(_require_representable(value)) if isinstance(value, str) else value
+def _date(value: Any) -> date:
+    if isinstance(value, date):
+        return value
+    text = _require_representable(value)
+    try:
+        return date.fromisoformat(text)
+    except ValueError as error:
+        raise Unrepresentable(NO_DATE, text) from error
 
 
-def _require_representable(text: str) -> str:
-    """``text`` is the server's text of a date or timestamp."""
+def _timestamp(value: Any) -> datetime:
+    return value if isinstance(value, datetime) else datetime.fromisoformat(_require_representable(value))
+
+
+def _require_representable(text: Any) -> str:
+    """``text`` is the server's text of a date or timestamp. SQLite has numbers among its times."""
+    if not isinstance(text, str):
+        raise Unrepresentable(NO_DATE, str(text))
     if text in ("infinity", "-infinity"):
         raise Unrepresentable(INFINITE, text)
     if text.endswith(" BC") or text.find("-") > YEAR_DIGITS:
