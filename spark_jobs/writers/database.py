@@ -22,7 +22,7 @@ from airflow_cdc_provider.core.table.own_rows import own_rows
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.core.table.special_values import FLOATS
 from airflow_cdc_provider.targets.common_checks import foreign_table
-from airflow_cdc_provider.targets.database.commit import Swap
+from airflow_cdc_provider.targets.database.commit import Loaded, Swap
 from airflow_cdc_provider.targets.database.commits import merge
 from airflow_cdc_provider.targets.database.loading import LoadedPart, finish_load, load_part
 from airflow_cdc_provider.targets.database.merge_sql import Effect, own_condition
@@ -193,9 +193,9 @@ class DatabaseWriter:
         return self._merge(task, rows, record, load)
 
     def _merge(
-        self, task: TableTask, rows: StagedRows, record: ControlRecord, load: Callable[[str], object]
+        self, task: TableTask, rows: StagedRows, record: ControlRecord, load: Callable[[str], int]
     ) -> MergeCounts:
-        """``load`` writes the rows into a staging table."""
+        """``load`` writes the rows into a staging table and returns their number."""
         current, batch = state_before_merge(self.tables, task, rows, record), rows.batch
         server = self.tables.server
         name = copy_name(task.target, task.table, current.shared)
@@ -204,10 +204,10 @@ class DatabaseWriter:
         with translate_lost_race(self.tables, task, current, record):
             prepare_staging(server, task.target, name)
             create_staged_table(server, staged, batch.schema)
-            load(staged)
+            loaded = Loaded(staged, load(staged))
             index_staged_table(server, staged, batch.schema)
             failpoint("merge.before_submit")
-            counts = merge(self.tables, task.target, staged, plan, current, record)
+            counts = merge(self.tables, task.target, loaded, plan, current, record)
         discard(server, staged)
         return MergeCounts(counts.get(Effect.INSERTED, 0), counts.get(Effect.UPDATED, 0), counts.get(Effect.DELETED, 0))
 

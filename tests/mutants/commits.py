@@ -9,6 +9,7 @@ DELTA = "airflow_cdc_provider/targets/delta"
 LOG = "airflow_cdc_provider/staging/change_log.py"
 FENCING = "airflow_cdc_provider/targets/fencing.py"
 WRITER = "spark_jobs/writers/delta.py"
+DATABASE = "tests/spark/test_database_commits.py"
 
 COMMITS = (
     Mutant(
@@ -200,5 +201,19 @@ COMMITS = (
         "if batch.repair:\n        return replace(record, fence=control.fence + 1)",
         "if batch.repair:\n        return record",
         ("tests/core/test_commit_records.py",),
+    ),
+    Mutant(
+        "rows that the server lost between load and merge are not missed",
+        "airflow_cdc_provider/targets/database/target.py",
+        "                self._require_loaded(cursor, commit.loaded)\n",
+        "",
+        (f"{DATABASE}::test_staged_rows_that_the_server_lost_are_loaded_again",),
+    ),
+    Mutant(
+        "a copy that lost rows replaces the old one",
+        "airflow_cdc_provider/targets/database/target.py",
+        "                self._require_loaded(cursor, swap.loaded)\n",
+        "",
+        (f"{DATABASE}::test_a_copy_of_which_the_server_lost_rows_does_not_replace_the_old_one",),
     ),
 )

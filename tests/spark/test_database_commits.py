@@ -10,10 +10,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.decisions.steps import Outcome
-from airflow_cdc_provider.core.errors import Blocked
+from airflow_cdc_provider.core.errors import Blocked, TargetUnavailable
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.core.table.states import TableState
-from airflow_cdc_provider.targets.database.names import STAGED, staging_table
+from airflow_cdc_provider.targets.database.names import STAGED, staging_prefix, staging_table
 from airflow_cdc_provider.targets.postgres import server as postgres_server
 from tests.spark.contract.control_records import control, fence
 from tests.spark.databases import Database, ignore_case
@@ -88,6 +88,42 @@ def test_the_next_attempt_removes_the_tables_of_dead_attempts(table: ScriptedTab
     assert table.merged(staged).outcome is Outcome.DONE
     assert warehouse.tables() == ["_cdc_control", "_cdc_cut", "_cdc_loads", "_cdc_published", "t"]
     assert warehouse.execute(f"SELECT * FROM {warehouse.schema}._cdc_loads") == []
+
+
+def test_staged_rows_that_the_server_lost_are_loaded_again(
+    table: ScriptedTable, warehouse: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PostgreSQL empties unlogged tables after a crash, and a promoted standby has none of their rows."""
+
+    def crash(name: str) -> None:
+        if name == "merge.before_submit":
+            (staged,) = (found for found in warehouse.tables() if found.startswith(f"{staging_prefix('t')}{STAGED}_"))
+            warehouse.execute(f"TRUNCATE TABLE {warehouse.schema}.{staged}")
+
+    before, (staged, _) = control(table), table.staged()
+    with monkeypatch.context() as patch:
+        patch.setattr("spark_jobs.writers.database.failpoint", crash)
+        lost = table.merged(staged)
+    assert lost.outcome is Outcome.FAILING and lost.problem is not None
+    assert (lost.problem.code, lost.problem.found, lost.problem.allowed) == ("TGT081", "0", "2")
+    assert stored_rows(warehouse) == [(1, "a")] and control(table) == before
+    assert table.merged(staged).outcome is Outcome.DONE
+    assert stored_rows(warehouse) == [(1, "b"), (2, "c")]
+
+
+def test_a_copy_of_which_the_server_lost_rows_does_not_replace_the_old_one(
+    table: ScriptedTable, warehouse: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def crash(server: object, shadow: str, *more: object) -> None:
+        warehouse.execute(f"DELETE FROM {warehouse.schema}.{shadow} WHERE id = 5")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("spark_jobs.writers.database.index_shadow_table", crash)
+        with pytest.raises(TargetUnavailable, match=r"TGT081.*found: 1 .*allowed: 2"):
+            table.copy([row(5, "e"), row(6, "f")])
+    assert stored_rows(warehouse) == [(1, "a")]
+    table.copy([row(5, "e"), row(6, "f")])
+    assert stored_rows(warehouse) == [(5, "e"), (6, "f")]
 
 
 @pytest.mark.parametrize("warehouse", ["postgres"], indirect=True)

@@ -16,10 +16,19 @@ from airflow_cdc_provider.targets.target import TargetState
 
 
 @dataclass(frozen=True)
+class Loaded:
+    """A table into which earlier sessions loaded this number of rows. A server that crashed, or that another one
+    replaced, may have lost them."""
+
+    table: str
+    rows: int
+
+
+@dataclass(frozen=True)
 class Commit:
     """Replaces the control record of a copy by ``record`` and runs ``statements``, which change its rows, if it is in
     state ``expected``. Without statements it is a fence. ``replaces``: the statements replace all rows of the copy.
-    ``written``: the schema of the rows that they write."""
+    ``written``: the schema of the rows that they write. ``loaded``: what they read."""
 
     target_table: str
     expected: TargetState
@@ -27,6 +36,7 @@ class Commit:
     statements: tuple[Statement, ...] = ()
     replaces: bool = False
     written: TableSchema | None = None
+    loaded: Loaded | None = None
 
     def advance(self, sql: Sql, record: ControlRecord) -> Command:
         """Changes one row, or none if the copy has changed. ``record``: with the new number of rows."""
@@ -58,6 +68,10 @@ class Swap:
     expected: TargetState
     record: ControlRecord
     shared: bool = False
+
+    @property
+    def loaded(self) -> Loaded | None:
+        return None if self.record.rows is None else Loaded(self.shadow, self.record.rows)
 
     @property
     def name(self) -> str:

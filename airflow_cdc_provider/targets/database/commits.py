@@ -11,7 +11,7 @@ from airflow_cdc_provider.core.table.alterations import Alteration
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.merge_plan import MergePlan, schema_delta
 from airflow_cdc_provider.targets.database.alter_sql import alteration_statements
-from airflow_cdc_provider.targets.database.commit import Commit
+from airflow_cdc_provider.targets.database.commit import Commit, Loaded
 from airflow_cdc_provider.targets.database.conflicts import retry_conflicts
 from airflow_cdc_provider.targets.database.merge_sql import Counts, Effect, Statement, merge_statements
 from airflow_cdc_provider.targets.database.shared_columns import require_equal_columns
@@ -26,7 +26,7 @@ from airflow_cdc_provider.targets.target import TargetState
 def merge(
     target: DatabaseTarget,
     target_table: str,
-    staged: str,
+    staged: Loaded,
     plan: MergePlan,
     expected: TargetState,
     record: ControlRecord,
@@ -40,10 +40,10 @@ def merge(
         require_equal_columns(target, target_table, record.table, plan.schema, expected)
     if plan.added:
         alters, plan = retry_conflicts(partial(add_missing_columns, target, commit, plan))
-    bounds = target.key_bounds(target_table, sql.table(staged), plan.schema) if plan.schema.key else ""
-    changes = merge_statements(sql, sql.table(target_table), sql.table(staged), plan, bounds)
+    bounds = target.key_bounds(target_table, sql.table(staged.table), plan.schema) if plan.schema.key else ""
+    changes = merge_statements(sql, sql.table(target_table), sql.table(staged.table), plan, bounds)
     failpoint("merge.before_commit")
-    counts = target.commit(replace(commit, statements=(*alters, *changes), written=plan.schema))
+    counts = target.commit(replace(commit, statements=(*alters, *changes), written=plan.schema, loaded=staged))
     failpoint("merge.after_commit")
     return counts or {}
 

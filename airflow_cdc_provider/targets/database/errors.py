@@ -99,11 +99,12 @@ def conflict(address: str, found: str) -> TransactionConflict:
 def incomplete_load(address: str, found: int, expected: int) -> TargetUnavailable:
     return TargetUnavailable.of(
         "TGT081",
-        "a load has another number of rows than its files",
+        "a table of loaded rows has another number of rows than were loaded",
         address,
         f"{found:,}",
         f"{expected:,}",
-        do="nothing: the next run loads all rows again; if it happens again, look for the load in the server's log",
+        do="nothing: the next run loads all rows again; if it happens again, look in the server's log for a crash, a"
+        " failover or a failed load",
         data="nothing of it is committed",
     )
 

@@ -52,7 +52,7 @@ def _copy(target: DatabaseTarget, swap: Swap, state: TargetState, own: OwnRows, 
     sql, record = target.sql, swap.record
     assert record.schema is not None
     require_equal_columns(target, swap.target_table, record.table, record.schema, state)
-    commit = Commit(swap.target_table, state, record, replaces=True, written=record.schema)
+    commit = Commit(swap.target_table, state, record, replaces=True, written=record.schema, loaded=swap.loaded)
     plan = MergePlan(record.schema, OnDelete.HARD, added=record.schema.columns)
     added, _ = retry_conflicts(partial(add_missing_columns, target, commit, plan))
     table, names = sql.table(swap.target_table), ", ".join(map(sql.quoted, columns))

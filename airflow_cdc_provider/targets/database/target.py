@@ -29,7 +29,7 @@ from airflow_cdc_provider.targets.common_checks import first_problems
 from airflow_cdc_provider.targets.database import control, errors, leaving
 from airflow_cdc_provider.targets.database.alter_sql import alteration_statements
 from airflow_cdc_provider.targets.database.check import check_tables
-from airflow_cdc_provider.targets.database.commit import Commit, Swap
+from airflow_cdc_provider.targets.database.commit import Commit, Loaded, Swap
 from airflow_cdc_provider.targets.database.conflicts import retry_conflicts
 from airflow_cdc_provider.targets.database.cuts import create_view, write_cut
 from airflow_cdc_provider.targets.database.declared_types import missing, other_types
@@ -299,6 +299,7 @@ class DatabaseTarget(UnversionedTarget):
             counts = dict.fromkeys(Effect, 0)
             with self._one_transaction(cursor):
                 self.require_unchanged(cursor, table, expected, record)
+                self._require_loaded(cursor, commit.loaded)
                 written = commit.written
                 for statement in commit.statements:
                     if written and statement.effect is not Effect.ALTER:
@@ -319,6 +320,15 @@ class DatabaseTarget(UnversionedTarget):
             failpoint("commit.after")
             self._require_committed(cursor, table, record)
             return counts
+
+    def _require_loaded(self, cursor: Any, loaded: Loaded | None) -> None:
+        """Raises TargetUnavailable where a table has not the rows that were loaded into it."""
+        if loaded is None:
+            return
+        cursor.execute(f"SELECT count(*) FROM {self.sql.table(loaded.table)}")
+        (found,) = cursor.fetchone()
+        if found != loaded.rows:
+            raise errors.incomplete_load(self.locate(loaded.table), found, loaded.rows)
 
     def _require_columns(self, cursor: Any, commit: Commit, schema: TableSchema) -> None:
         """Raises Blocked where the table would not keep the values."""
@@ -353,6 +363,7 @@ class DatabaseTarget(UnversionedTarget):
             self.server.lock_table(cursor, table)
             with self._one_transaction(cursor):
                 self.require_unchanged(cursor, table, swap.expected, record)
+                self._require_loaded(cursor, swap.loaded)
                 for command in swap.commands(self.sql):
                     command.execute(cursor)
                 raised = None if self.server.swaps_under_lock else swap.raise_fence(self.sql)
