@@ -62,6 +62,11 @@ def test_a_state_of_postgresql_has_its_meaning(
         ("42883", Blocked, "TGT091"),
         ("25P04", Blocked, "TGT091"),
         ("22021", Blocked, "TGT063"),
+        ("P0001", Blocked, "TGT091"),
+        ("27000", Blocked, "TGT091"),
+        ("38001", Blocked, "TGT091"),
+        ("23505", Blocked, r"TGT063.*unique index that the server names"),
+        ("23514", Blocked, r"TGT063.*constraint that the server names"),
         ("42501", CheckFailed, "TGT062"),
         ("ZZ123", TargetUnavailable, "TGT093"),
     ],
@@ -97,6 +102,29 @@ def test_a_connection_that_ended_is_lost(database: Database) -> None:
         with pytest.raises(psycopg.OperationalError):
             connection.execute(GOODBYE)
         connection.execute("SELECT 1")
+
+
+def test_what_somebody_gave_to_a_table_of_postgresql_is_named(database: Database) -> None:
+    """No retry helps against a publication that lists a table without key, or a trigger that raises an error."""
+    server = database.server
+    info = ConnectionInfo("db", server.host, server.port, "postgres", server.password, database.name)
+    for statement in (
+        "CREATE TABLE listed (v int)",
+        "INSERT INTO listed VALUES (1)",
+        "CREATE PUBLICATION everything FOR ALL TABLES",
+        "CREATE FUNCTION forbid() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION $$no$$; END'",
+        "CREATE TABLE guarded (v int)",
+        "CREATE TRIGGER guard AFTER INSERT ON guarded FOR EACH ROW EXECUTE FUNCTION forbid()",
+    ):
+        database.sql(statement)
+    target = PostgresServer(info, "public", "r")
+    with pytest.raises(Blocked, match=r'TGT091.*"listed".*REPLICA IDENTITY FULL'), target.session("commit") as session:
+        session.execute("DELETE FROM public.listed")
+    with (
+        pytest.raises(Blocked, match=r"TGT091.*function public\.forbid\(\).*trigger"),
+        target.session("commit") as session,
+    ):
+        session.execute("INSERT INTO public.guarded VALUES (1)")
 
 
 def test_a_byte_that_is_no_text_stops_its_table_alone(database: Database) -> None:
@@ -165,6 +193,41 @@ def test_a_number_of_mariadb_has_its_meaning(
         connection.cursor().execute(signal)
     with pytest.raises(error, match=code), Polling("mysql+pymysql", info).source.database.session() as polled:
         polled.exec_driver_sql(signal)
+
+
+@mariadb_only
+@pytest.mark.parametrize(
+    ("columns", "statement", "found"),
+    [
+        ("id int, more int NOT NULL", "(id) VALUES (1)", r"TGT091.*1364.*'more'.*default"),
+        ("id int, CHECK (id > 1)", "(id) VALUES (1)", r"TGT063.*4025.*constraint that the server names"),
+        ("id int, v int UNIQUE", "VALUES (1, 2), (3, 2)", r"TGT063.*1062.*'v'.*unique index that the server names"),
+        ("id int, v int AS (id + 1)", "(id, v) VALUES (1, 2)", r"TGT091.*1906.*'v'.*plain"),
+        (
+            "id int) PARTITION BY RANGE (id) (PARTITION p VALUES LESS THAN (1)",
+            "VALUES (5)",
+            r"TGT091.*1526.*partition for",
+        ),
+    ],
+)
+def test_what_somebody_gave_to_a_table_of_mariadb_is_named(
+    mariadb: EmbeddedMariaDB, columns: str, statement: str, found: str
+) -> None:
+    info = ConnectionInfo("db", mariadb.host, mariadb.port, mariadb.user, mariadb.password, "mysql")
+    session = MysqlServer(info, "mysql", "r").session("load")
+    with pytest.raises(Blocked, match=found), session as connection:
+        cursor = connection.cursor()
+        cursor.execute(f"CREATE OR REPLACE TABLE mysql.altered ({columns})")
+        cursor.execute(f"INSERT INTO mysql.altered {statement}")
+
+
+@mariadb_only
+@pytest.mark.parametrize("number", [1442, 1644, 3105, 3819])
+def test_an_error_that_no_retry_cures_blocks_a_target_of_mariadb(mariadb: EmbeddedMariaDB, number: int) -> None:
+    info = ConnectionInfo("db", mariadb.host, mariadb.port, mariadb.user, mariadb.password, "mysql")
+    session = MysqlServer(info, "mysql", "r").session("load")
+    with pytest.raises(Blocked), session as connection:
+        connection.cursor().execute(f"SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = {number}, MESSAGE_TEXT = 'no'")
 
 
 def test_more_columns_than_mariadb_can_hold_are_refused_for_good(mariadb: EmbeddedMariaDB) -> None:

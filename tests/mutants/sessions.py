@@ -106,6 +106,13 @@ SERVER_ERRORS = (
         ERRORS,
     ),
     Mutant(
+        "an error of a trigger of the target is tried again for ever",
+        f"{SETTINGS}/postgres_errors.py",
+        '    **permanent("09 20 21 24 27 2F 38 39 P0", ATTACHED),\n',
+        "",
+        ERRORS,
+    ),
+    Mutant(
         "what the storage engine says about a table is not read",
         f"{SETTINGS}/mysql_errors.py",
         "    if str(code) == CREATE_FAILED and",

@@ -35,6 +35,19 @@ LATER = "nothing: the next run tries again"
 CHANGED = "nothing: the next run reads the catalog again; if this comes back, run `airflow cdc check`"
 STATEMENT = "run `airflow cdc check`: the server does not take a statement, so its version or a setting is unusual"
 VALUE = "correct the value at the source, or leave its column out: `columns.exclude`; then `airflow cdc resume`"
+RESUME = "then `airflow cdc resume`"
+ATTACHED = f"change or drop what raises it: a trigger, rule or function that somebody gave to the table; {RESUME}"
+GENERATED = "make the column that the server names a plain one again, or copy the table again: `airflow cdc resync`"
+CONSTRAINT = (
+    "drop the constraint that the server names, if somebody gave it to the table; otherwise correct the value at the "
+    f"source, or leave its column out: `columns.exclude`; {RESUME}"
+)
+UNIQUE = (
+    "drop the unique index that the server names, unless it is the key of the copy, or make it a constraint that is "
+    "DEFERRABLE INITIALLY DEFERRED where the server has these: rows of a batch may exchange their values; otherwise "
+    f"correct the value at the source; {RESUME}"
+)
+PARTITION = f"give the table a partition for the value, or drop the partitions; {RESUME}"
 DAMAGED = "have the server's administrator repair the table or its index: its files are damaged"
 
 

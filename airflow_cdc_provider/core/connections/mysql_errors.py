@@ -6,9 +6,15 @@ import re
 from collections.abc import Mapping
 
 from airflow_cdc_provider.core.connections.error_classes import (
+    ATTACHED,
     CHANGED,
+    CONSTRAINT,
     DAMAGED,
+    GENERATED,
+    PARTITION,
+    RESUME,
     STATEMENT,
+    UNIQUE,
     UNKNOWN,
     ErrorClass,
     Meaning,
@@ -21,7 +27,14 @@ from airflow_cdc_provider.core.connections.error_classes import (
 COLUMNS = "the table has more columns, or longer ones, than InnoDB can hold: leave some out with `columns.exclude`"
 KEYS = "leave the column out with `columns.exclude`, or give the table a shorter key"
 NO_KEY = "SET GLOBAL sql_require_primary_key = OFF, or innodb_force_primary_key: staging tables have no key"
+NO_DEFAULT = f"give the column that the server names a default, or drop it: it is none of the copy; {RESUME}"
 TEXTS = "correct the text at the source, or leave its column out: `columns.exclude`; then `airflow cdc resume`"
+
+CONSTRAINTS: Mapping[str, Meaning] = {
+    **permanent("1216 1217 1369 1451 1452 3819 4025", CONSTRAINT),
+    **permanent("1062 1169 1586 1761 1762", UNIQUE),
+}
+"""Of constraints that rows violate."""
 
 ERRORS: Mapping[str, Meaning] = {
     **retry("0 1050 1053 1060 1061 1077 1079 1080 1152 1158 1159 1160 1161 1184 1205 1213 1236 1317 1412 1615 1927"),
@@ -40,6 +53,11 @@ ERRORS: Mapping[str, Meaning] = {
     **permanent("1059 1070 1071 1113 1166 1170", KEYS),
     **permanent("3750 1173", NO_KEY),
     **permanent("1300 1366 1267 1270 1271", TEXTS),
+    **CONSTRAINTS,
+    **permanent("1172 1242 1336 1339 1365 1411 1415 1422 1423 1424 1442 1449 1456 1644 1690", ATTACHED),
+    **permanent("1364", NO_DEFAULT),
+    **permanent("1906 3105", GENERATED),
+    **permanent("1526 1748", PARTITION),
     **permanent("1034 1035 1194 1195", DAMAGED),
     **permanent("1049", "name a database that exists in the Airflow connection"),
     **permanent("1064 1115 1128 1193 1231 1235 1273 1286 1295 1305", STATEMENT),

@@ -6,10 +6,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from airflow_cdc_provider.core.connections.error_classes import (
+    ATTACHED,
     CHANGED,
+    CONSTRAINT,
     DAMAGED,
+    GENERATED,
     LATER,
+    RESUME,
     STATEMENT,
+    UNIQUE,
     UNKNOWN,
     VALUE,
     Meaning,
@@ -24,6 +29,10 @@ TEXTS = (
     "`columns.exclude`; then `airflow cdc resume`"
 )
 TIMEOUT = "ALTER ROLE … RESET transaction_timeout, or the same of the database; a pooler may keep our sessions from it"
+IDENTITY = (
+    "ALTER TABLE … REPLICA IDENTITY FULL, or take the table out of the publication: a publication of the server lists "
+    f"each table that it has, and this one has no key by which subscribers find a row; {RESUME}"
+)
 
 ERRORS: Mapping[str, Meaning] = {
     **retry("08 40 57P01 57P02 57P03 57P05 25P03 55006 55P03 72000 HV00N"),
@@ -37,6 +46,10 @@ ERRORS: Mapping[str, Meaning] = {
     **limit("25006", "connect to a server that accepts writes: this one is a standby, or its disk is full"),
     **permanent("22", VALUE),
     **permanent("22021 22P05", TEXTS),
+    **permanent("23 44", CONSTRAINT),
+    **permanent("23505", UNIQUE),
+    **permanent("09 20 21 24 27 2F 38 39 P0", ATTACHED),
+    **permanent("428C9", GENERATED),
     **permanent("25P04", TIMEOUT),
     **permanent("54", "the server cannot run a statement of this size: leave columns out with `columns.exclude`"),
     **permanent("54001", "raise max_stack_depth of the server"),
@@ -47,6 +60,9 @@ ERRORS: Mapping[str, Meaning] = {
     **permission("42501 28 0L 0P"),
 }
 
+WRITES: Mapping[str, Meaning] = permanent("55000", IDENTITY)
+"""What codes mean for a statement that writes rows. For others, 55000 is about replication slots and recovery."""
+
 CONNECTION_LOST = Meaning(retry("08")["08"].kind, LATER)
 
 
@@ -56,3 +72,7 @@ def meaning(sqlstate: str | None, of_client: bool = False) -> Meaning:
     if not sqlstate:
         return UNKNOWN if of_client else CONNECTION_LOST
     return ERRORS.get(sqlstate) or ERRORS.get(sqlstate[:2]) or UNKNOWN
+
+
+def meaning_of_write(sqlstate: str | None, of_client: bool = False) -> Meaning:
+    return WRITES.get(sqlstate or "") or meaning(sqlstate, of_client)

@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.connections.mysql_access import mysql_tls, tls_warnings
-from airflow_cdc_provider.core.connections.mysql_errors import meaning
+from airflow_cdc_provider.core.connections.mysql_errors import CONSTRAINTS, meaning
 from airflow_cdc_provider.core.connections.mysql_session import (
     DEFAULT_PORT,
     code_and_message,
@@ -54,7 +54,7 @@ INTEGER = re.compile(r"^((?:tiny|small|medium|big)?int)\(\d+\)")
 STATEMENT_BYTES = 1_000_000
 """Size of one INSERT: well below the smallest default of max_allowed_packet."""
 
-VALUE_REJECTED = frozenset({1062, 1071, 1118, 1264, 1265, 1292, 1366, 1406, 3140, 4025})
+VALUE_REJECTED = frozenset({1071, 1118, 1264, 1265, 1292, 1366, 1406, 3140})
 LOCK_WAIT = frozenset({1205})
 
 
@@ -256,6 +256,8 @@ class MysqlServer(NamedLocks):
         code, text = error_code(error), code_and_message(error)
         if code in LOCK_WAIT:
             return errors.busy(self.address, text)
+        if constraint := CONSTRAINTS.get(str(code)):
+            return errors.value_rejected(self.address, text, constraint.do)
         if code in VALUE_REJECTED or isinstance(error, pymysql.DataError | pymysql.IntegrityError):
             do = "exclude the column in tables.columns, or correct the value at the source and resync"
             if self.floats is Floats.NUMBER:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from urllib.parse import quote, urlencode
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.connections.postgres_access import jdbc_parameters, tls_warnings
-from airflow_cdc_provider.core.connections.postgres_errors import meaning
+from airflow_cdc_provider.core.connections.postgres_errors import meaning, meaning_of_write
 from airflow_cdc_provider.core.connections.postgres_session import (
     DEFAULT_PORT,
     application_name,
@@ -43,6 +44,9 @@ from airflow_cdc_provider.targets.postgres.sql import IN_CATALOG, PostgresSql
 OLDEST_VERSION = 140000
 SYSTEM_COLUMNS = frozenset({"tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"})
 OWN_SETTINGS = {**SETTINGS, "lock_timeout": f"{LOCK_LIMIT_S}s"}
+
+FUNCTION = re.compile(r"function [^\n]+?\([^\n)]*\)")
+"""In the context of an error, which may also quote statements."""
 
 MEMORY = """
 SELECT set_config('work_mem', '64MB', false) WHERE pg_size_bytes(current_setting('work_mem')) < pg_size_bytes('64MB')
@@ -257,11 +261,20 @@ class PostgresServer(NamedLocks):
                 return errors.dependent_objects(self.address, error.diag.message_detail or text)
             case psycopg.errors.LockNotAvailable():
                 return errors.busy(self.address, text)
-            case psycopg.DataError() | psycopg.IntegrityError() | psycopg.errors.ProgramLimitExceeded():
+            case psycopg.IntegrityError():
+                return errors.value_rejected(self.address, text, meaning(error.sqlstate).do)
+            case psycopg.DataError() | psycopg.errors.ProgramLimitExceeded():
                 do = "exclude the column in tables.columns, or correct the value at the source and resync"
                 return errors.value_rejected(self.address, text, do)
             case _:
-                return errors.failed(self.address, text, meaning(error.sqlstate, is_of_client(psycopg, error)))
+                of_client = is_of_client(psycopg, error)
+                return errors.failed(self.address, raised_in(error, text), meaning_of_write(error.sqlstate, of_client))
+
+
+def raised_in(error: Any, text: str) -> str:
+    """``text`` with the function that raised the error, if the server names one."""
+    found = FUNCTION.search(error.diag.context or "")
+    return f"{text}, raised in {found[0]}" if found else text
 
 
 def _psycopg() -> Any:
