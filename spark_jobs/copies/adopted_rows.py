@@ -16,6 +16,8 @@ from airflow_cdc_provider.connectors.source import Copy
 from airflow_cdc_provider.core.errors import ForeignTarget, Problem
 from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.spec.selection import RESERVED_PREFIX
+from airflow_cdc_provider.targets.database.declared_types import lossy_types
+from airflow_cdc_provider.targets.database.server import ShowsTypes
 from airflow_cdc_provider.targets.database.target import DatabaseTarget
 from airflow_cdc_provider.targets.sparksql.names import quoted
 from airflow_cdc_provider.targets.sparksql.types import column_type
@@ -34,6 +36,7 @@ def adopted_rows(job: Job, work: TableWork, copy: Copy, current: TargetState) ->
     names = _column_names(job, work, current)
     if problem := next(_obstructions(job, work, copy, where, names), None):
         raise ForeignTarget(problem)
+    _require_types(job, work, copy, where)
     existing = open_writer(job, work).read(task, current.version)
     kinds = {field.name: field.dataType.simpleString() for field in existing.schema.fields}
     columns = {column.name: column_type(column.type) for column in copy.schema.columns}
@@ -53,6 +56,19 @@ def _column_names(job: Job, work: TableWork, current: TargetState) -> list[str]:
         with job.tables.server.session("probe") as connection:
             return job.tables.server.columns(connection.cursor(), work.task.target)
     return open_writer(job, work).read(work.task, current.version).columns
+
+
+def _require_types(job: Job, work: TableWork, copy: Copy, where: str) -> None:
+    """Before the rows are read as the types of the copy, which rounds them. Raises ForeignTarget (CPY023)."""
+    if not isinstance(job.tables, DatabaseTarget) or not isinstance(job.tables.server, ShowsTypes):
+        return
+    server, columns, key = job.tables.server, copy.schema.columns, copy.schema.key
+    with server.session("probe") as connection:
+        types = server.declared_types(connection.cursor(), work.task.target)
+    if lossy := lossy_types(server, types, columns, key):
+        found = ", ".join(f"{name} {kind}" for name, kind in lossy.items())
+        expected = ", ".join(f"{name} {server.catalog_type(copy.schema.column(name), name in key)}" for name in lossy)
+        raise ForeignTarget(_refused(copy, where, found, f"the types of the source: {expected}"))
 
 
 def _obstructions(job: Job, work: TableWork, copy: Copy, where: str, names: list[str]) -> Iterator[Problem]:

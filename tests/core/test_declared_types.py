@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_cdc_provider.targets.database.declared_types import declared, keeps_values, shows_same_texts
+from airflow_cdc_provider.targets.database.declared_types import declared, is_kept_by, keeps_values, shows_same_texts
 
 KEPT = [
     ("integer", "integer"),
@@ -65,3 +65,24 @@ def test_a_wider_type_may_show_other_texts(found: str, wanted: str) -> None:
 @pytest.mark.parametrize(("found", "wanted"), [one for one in KEPT if one != ("numeric(12,3)", "numeric(10,2)")])
 def test_most_wider_types_show_the_same_texts(found: str, wanted: str) -> None:
     assert shows_same_texts(declared(found), declared(wanted))
+
+
+@pytest.mark.parametrize(
+    ("given", "kind", "kept"),
+    [
+        ("numeric(10,4)", "numeric(10,2)", False),
+        ("numeric", "numeric(10,2)", False),
+        ("double precision", "real", False),
+        ("timestamp with time zone", "timestamp without time zone", False),
+        ("varchar(20)", "longblob", False),
+        ("numeric(8,2)", "numeric(10,2)", True),
+        ("integer", "bigint", True),
+        ("int unsigned", "bigint", True),
+        ("timestamp(0) without time zone", "timestamp without time zone", True),
+        ("timestamp", "datetime(6)", True),
+        ("character varying(20)", "text", True),
+        ("enum('a','b')", "longtext", True),
+    ],
+)
+def test_a_table_that_is_taken_over_keeps_what_its_columns_have(given: str, kind: str, kept: bool) -> None:
+    assert is_kept_by(given, kind) is kept

@@ -175,4 +175,13 @@ FIRST_COPIES = (
         "begun_tables(replicator) if waits and not rows",
         ("tests/provider/test_lost_first_copies.py",),
     ),
+    Mutant(
+        "a table is taken over whose values are rounded",
+        "spark_jobs/copies/adopted_rows.py",
+        "    _require_types(job, work, copy, where)\n",
+        "",
+        (
+            "tests/spark/pipelines/first_copies/test_taken_over.py::test_a_table_that_cannot_be_taken_over_is_not_touched",
+        ),
+    ),
 )

@@ -10,6 +10,7 @@ from airflow_cdc_provider.core.table.schema import Column
 from airflow_cdc_provider.targets.database.server import ShowsTypes
 
 TYPE = re.compile(r"([a-z ]+?)(?:\(([\d,]+)\))?( .*)?")
+LENGTH = re.compile(r"\(\d+\)")
 MICROSECONDS = 6
 DECIMALS = frozenset({"numeric", "decimal"})
 
@@ -25,6 +26,26 @@ WIDER: Mapping[str, frozenset[str]] = {
     "varbinary": frozenset({"mediumblob", "longblob"}),
 }
 """Types that keep all values of a type, unless they have a length."""
+
+
+TEXTS = frozenset(
+    ["text", "character varying", "json", "jsonb", "uuid", "tinytext", "mediumtext", "longtext", "varchar", "char"],
+)
+BYTES = frozenset({"tinyblob", "blob", "mediumblob", "longblob", "varbinary", "binary"})
+"""Types whose values are read as they are: one that is too long for another type of them is an error."""
+
+LISTED = ("enum(", "set(")
+"""The beginnings of MySQL's types of listed texts."""
+
+READ_AS: Mapping[str, frozenset[str]] = {
+    "tinyint unsigned": frozenset({"smallint", "int", "bigint"}),
+    "smallint unsigned": frozenset({"int", "bigint"}),
+    "mediumint unsigned": frozenset({"int", "bigint"}),
+    "mediumint": frozenset({"int", "bigint"}),
+    "int unsigned": frozenset({"bigint"}),
+    "timestamp": frozenset({"datetime"}),
+}
+"""Types that no copy has → the types that keep all their values. Our sessions read timestamps in UTC."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +100,28 @@ def other_types(
 
 def _fits(found: Declared, wanted: Declared, keyless: bool) -> bool:
     return keeps_values(found, wanted) and not (keyless and not shows_same_texts(found, wanted))
+
+
+def lossy_types(
+    server: ShowsTypes, types: Mapping[str, str], columns: Iterable[Column], key: Sequence[str]
+) -> dict[str, str]:
+    """The columns of a table that have values which a copy of it would round, with their types. ``types``: of the
+    table, by ``column_id``. ``key``: of the copy."""
+    found = {}
+    for column in columns:
+        given = types.get(server.sql.column_id(column.name))
+        if given is not None and not is_kept_by(given, server.catalog_type(column, column.name in key)):
+            found[column.name] = given
+    return found
+
+
+def is_kept_by(given: str, kind: str) -> bool:
+    """Whether a column of type ``kind`` keeps all values of one of type ``given``."""
+    found, wanted = declared(kind), declared(given)
+    names = {LENGTH.sub("", kind), "text" if given.startswith(LISTED) else LENGTH.sub("", given)}
+    if names <= TEXTS or names <= BYTES:
+        return True
+    return found.name in READ_AS.get(wanted.name, ()) or keeps_values(found, wanted)
 
 
 def missing(server: ShowsTypes, types: Mapping[str, str], columns: Iterable[Column]) -> list[str]:

@@ -19,13 +19,14 @@ from tests.spark.pipelines.schema_changes.test_policies import DATABASE, execute
 
 pytestmark = [pytest.mark.jvm, pytest.mark.server]
 
-TABLES = ("loaded", "absent", "narrow", "double", "ours")
-REFUSED = {"narrow": "no column v", "double": "2 rows with key [1]", "ours": "_cdc_order"}
+TABLES = ("loaded", "absent", "narrow", "double", "ours", "precise")
+REFUSED = {"narrow": "no column v", "double": "2 rows with key [1]", "ours": "_cdc_order", "precise": "(10,2)"}
 EXISTING = {
     "loaded": "SELECT id, id * 10 AS a, d, 'v' AS v FROM VALUES (1, DATE'2026-01-02'), (2, DATE'2026-01-03'), "
     "(99, DATE'2025-01-01') AS (id, d)",
     "narrow": "SELECT 1 AS id, 10 AS a, DATE'2026-01-02' AS d",
     "double": "SELECT id, 10 AS a, DATE'2026-01-02' AS d, 'v' AS v FROM VALUES (1), (1) AS (id)",
+    "precise": "SELECT 1 AS id, CAST(10.5 AS DECIMAL(10,2)) AS a, DATE'2026-01-02' AS d, 'v' AS v",
     "ours": "SELECT 1 AS id, 10 AS a, DATE'2026-01-02' AS d, 'v' AS v, '' AS _cdc_order",
 }
 
@@ -37,7 +38,7 @@ def make_existing(spark: SparkSession, database: Database | None, lake: Path) ->
         if database is None:
             rows.write.format("delta").save(str(lake / table))
             continue
-        kinds = {"int": "int", "date": "date", "string": "varchar(20)"}
+        kinds = {"int": "int", "date": "date", "string": "varchar(20)", "decimal(10,2)": "decimal(10,2)"}
         columns = ", ".join(f"{field.name} {kinds[field.dataType.simpleString()]}" for field in rows.schema.fields)
         values = ", ".join("(" + ", ".join(f"'{value}'" for value in row) + ")" for row in rows.collect())
         name = f"{database.schema}.{table}"
