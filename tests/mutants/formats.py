@@ -20,8 +20,8 @@ EVENT_FORMATS = (
     Mutant(
         "changes of MariaDB with one position are not ordered",
         f"{DEBEZIUM}/positions.py",
-        'required_order(offset) if ordinal is None else ordinal:016x}")\n\n\ndef file_digits',
-        '0:016x}")\n\n\ndef file_digits',
+        'required_order(offset) if ordinal is None else ordinal:016x}")\n\n\ndef _binlog_digits',
+        '0:016x}")\n\n\ndef _binlog_digits',
         (f"{TESTS}/test_recorded_debezium.py",),
     ),
     Mutant(
@@ -30,6 +30,20 @@ EVENT_FORMATS = (
         'pc.if_else(pc.equal(columns.snapshot, "none"), ordinal, 0)\n',
         "pa.array([0] * len(columns.offsets))\n",
         TOGETHER,
+    ),
+    Mutant(
+        "of two changes of MySQL at one position the delete is the first although nothing orders them",
+        f"{DEBEZIUM}/positions.py",
+        '"0" * 16, phased=False)',
+        '"0" * 16)',
+        (f"{TESTS}/test_compressed_transactions.py",),
+    ),
+    Mutant(
+        "changes of a compressed transaction of MySQL are ordered by their position alone",
+        f"{DEBEZIUM}/positions.py",
+        'if snapshot == "none" and ordinal is None and offset is None:',
+        'if snapshot == "none":',
+        (f"{TESTS}/test_compressed_transactions.py",),
     ),
     Mutant(
         "a second full snapshot in a topic is taken for the first",

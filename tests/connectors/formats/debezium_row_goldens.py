@@ -232,7 +232,7 @@ ROWS = [
             {
                 "table": "shop.t",
                 "op": "delete",
-                "order_key": key_of("00000000000f4240 000000000000100a 00000002 00"),
+                "order_key": key_of("00000000000f4240 000000000000100a 00000002 0000000000000007 00"),
                 "before": '{"id":1}',
                 "before_complete": True,
             },
@@ -275,7 +275,7 @@ ROWS = [
         (
             {
                 "op": "read",
-                "order_key": key_of("00000000000f4240 000000000000100a ffffffff 01"),
+                "order_key": key_of("00000000000f4240 000000000000100a ffffffff 0000000000000000 01"),
                 "snapshot": "incremental",
             },
         ),

@@ -92,7 +92,7 @@ class ChangeDecoder:
             block.table,
             operation.value,
             position=block.position,
-            tail=f"{event.at}{event.ordinal}{DEPARTING if is_delete else ARRIVING}",
+            tail=f"{event.at}{event.ordinal}{DEPARTING if is_delete and event.phased else ARRIVING}",
             phase=(DEPARTS if is_delete else ARRIVES) if is_linked else None,
             link_id=self._epoch + event.at if is_linked else None,
         )
@@ -204,6 +204,7 @@ class _RecordBuilder:
     def __init__(self, epoch: str, block: SourceBlock, schema_id: str, position: EventPosition) -> None:
         self._link = epoch + position.at
         self._order = self._link + position.ordinal
+        self._departing = DEPARTING if position.phased else ARRIVING
         self._block = block
         self._schema_id = schema_id
 
@@ -215,8 +216,8 @@ class _RecordBuilder:
     def delete(self, key: str | None, before: RowImage | None) -> ChangeRecord:
         """Linked, since any delete may be half of a key change: without headers, only the position shows it."""
         if key is None:
-            return self._record(Operation.DELETE, DEPARTING, None, None, before, None, None)
-        return self._record(Operation.DELETE, DEPARTING, key, None, before, None, DEPARTS)
+            return self._record(Operation.DELETE, self._departing, None, None, before, None, None)
+        return self._record(Operation.DELETE, self._departing, key, None, before, None, DEPARTS)
 
     def arrival(self, operation: str, key: str | None, after: RowImage, is_linked: bool) -> ChangeRecord:
         """An insert with a partial image is always half of a key change."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,8 +23,13 @@ from airflow_cdc_provider.connectors.json_columns import hex_digits
 NAMED_SEQUENCE = SEQUENCE.pattern.replace("(\\d", "(?P<last>\\d", 1).replace('|"?(\\d', '|"?(?P<own>\\d', 1)
 MAX_DIGITS = 18
 
-PositionColumns = tuple[pa.StringArray, pa.StringArray]
-"""``at`` and ``ordinal`` of the EventPosition of each event."""
+
+class PositionColumns(NamedTuple):
+    """The EventPosition of each event. ``phased``: None if all are."""
+
+    at: pa.StringArray
+    ordinal: pa.StringArray
+    phased: pa.BooleanArray | None = None
 
 
 @dataclass(frozen=True)
@@ -54,11 +60,30 @@ def _one_by_one(read_position: ReadPosition, columns: SourceColumns) -> Position
             errors.add(number)
     if errors:
         raise NotVectorizable(errors)
-    at, ordinals = [position.at for position in positions], [position.ordinal for position in positions]
-    return pa.array(at, pa.string()), pa.array(ordinals, pa.string())
+    at, ordinals, phased = zip(*positions, strict=True)
+    return PositionColumns(pa.array(at, pa.string()), pa.array(ordinals, pa.string()), pa.array(phased, pa.bool_()))
 
 
 def _mysql(columns: SourceColumns) -> PositionColumns | None:
+    if (at := _binlog_digits(columns)) is None:
+        return None
+    ordinal = _ordinals(columns)
+    return PositionColumns(at, hex_digits(pc.fill_null(ordinal, 0), 16), ordinal.is_valid())
+
+
+def _mariadb(columns: SourceColumns) -> PositionColumns | None:
+    if (at := _binlog_digits(columns)) is None:
+        return None
+    ordinal = _ordinals(columns)
+    return None if ordinal.null_count else PositionColumns(at, hex_digits(ordinal, 16))
+
+
+def _ordinals(columns: SourceColumns) -> pa.Array:
+    ordinal = pc.coalesce(columns.total_order, pa.array(columns.offsets, pa.int64()))
+    return pc.if_else(pc.equal(columns.snapshot, "none"), ordinal, 0)
+
+
+def _binlog_digits(columns: SourceColumns) -> pa.StringArray | None:
     file, pos, row = (columns.source.get(name) for name in ("file", "pos", "row"))
     if file is None or pos is None or row is None or not is_text(file) or file.null_count:
         return None
@@ -72,16 +97,7 @@ def _mysql(columns: SourceColumns) -> PositionColumns | None:
     digits = pa.array(numbers, pa.string()).take(files.indices)
     is_incremental = pc.equal(columns.snapshot, "incremental")
     rows = pc.if_else(is_incremental, AFTER_ALL_ROWS, pc.fill_null(row, 0).cast(pa.int64()))
-    at = pc.binary_join_element_wise(digits, hex_digits(pos, 16), hex_digits(rows, 8), "")
-    return at, pa.repeat("", len(at))
-
-
-def _mariadb(columns: SourceColumns) -> PositionColumns | None:
-    if (found := _mysql(columns)) is None:
-        return None
-    ordinal = pc.coalesce(columns.total_order, pa.array(columns.offsets, pa.int64()))
-    ordinal = pc.if_else(pc.equal(columns.snapshot, "none"), ordinal, 0)
-    return None if ordinal.null_count else (found[0], hex_digits(ordinal, 16))
+    return pc.binary_join_element_wise(digits, hex_digits(pos, 16), hex_digits(rows, 8), "")
 
 
 def _postgresql(columns: SourceColumns) -> PositionColumns | None:
@@ -101,7 +117,7 @@ def _postgresql(columns: SourceColumns) -> PositionColumns | None:
         return None
     previous = pc.if_else(is_unknown, lsn, previous)
     at = pc.binary_join_element_wise(hex_digits(previous, 16), hex_digits(lsn, 16), "")
-    return pc.if_else(is_snapshot, "0" * 32, at), hex_digits(ordinal, 16)
+    return PositionColumns(pc.if_else(is_snapshot, "0" * 32, at), hex_digits(ordinal, 16))
 
 
 BY_CONNECTOR: Mapping[str, Callable[[SourceColumns], PositionColumns | None]] = {

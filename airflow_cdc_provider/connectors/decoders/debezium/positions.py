@@ -4,8 +4,7 @@
 
 | connector | position | ordinal |
 |---|---|---|
-| mysql | number of the log file 16 · log position 16 · row of the event 8 | |
-| mariadb | likewise | in the transaction 16 |
+| mysql, mariadb | number of the log file 16 · log position 16 · row of the event 8 | in the transaction 16 |
 | postgresql | end of the previous transaction 16 · LSN 16 | in the transaction 16 |
 | sqlserver | commit LSN 20 · command 8 (always 0) · change LSN 20 | serial number of the event 2 |
 | oracle | commit SCN 20 · redo thread 4 · SCN 20 · record set 20 · SQL number 8 | |
@@ -14,10 +13,11 @@
 A truncate and a DDL statement of Oracle commit themselves: their position is their own SCN. The commit SCN in the
 source block is that of the last transaction before them, or missing if the connector has seen none since it started.
 
-The halves of a key change share a position; with MariaDB 11.8, all changes of a transaction do. The row LSN of
-PostgreSQL is not monotonic in the stream, since transactions are sent in commit order; the end of the previous
-transaction is. It is missing in the first transaction of a connector without offsets. There the row's LSN serves, since
-earlier changes of the row were committed before. Rows of a snapshot precede all changes.
+The halves of a key change share a position; with MariaDB 11.8, and with `binlog_transaction_compression` of MySQL, all
+changes of a transaction do. The row LSN of PostgreSQL is not monotonic in the stream, since transactions are sent in
+commit order; the end of the previous transaction is. It is missing in the first transaction of a connector without
+offsets. There the row's LSN serves, since earlier changes of the row were committed before. Rows of a snapshot precede
+all changes.
 """
 
 from __future__ import annotations
@@ -48,10 +48,12 @@ WITHOUT_RECORD_SET = (
 
 
 class EventPosition(NamedTuple):
-    """Hex digits. ``at``: the position, shared by the halves of a key change."""
+    """Hex digits. ``at``: the position, shared by the halves of a key change. ``phased``: of the changes of one key at
+    one position, the delete is the first."""
 
     at: str
     ordinal: str = ""
+    phased: bool = True
 
 
 Source = Mapping[str, Any]
@@ -87,17 +89,25 @@ def read_number(source: Mapping[str, Any], name: str, digits: int, default: int 
 
 
 def mysql(source: Source, ordinal: int | None, snapshot: str, offset: int | None, keyless: bool) -> EventPosition:
-    """Rows of an incremental snapshot follow the change at the position that they have."""
-    row = AFTER_ALL_ROWS if snapshot == "incremental" else read_number(source, "row", 8, 0)
-    return EventPosition(f"{file_digits(source.get('file'))}{read_number(source, 'pos', 16):016x}{row:08x}")
+    """As ``mariadb``. Most servers do not compress transactions, so a change with neither number nor offset is decoded.
+    Two different ones of a key at one position have one order key, which stops their table."""
+    if snapshot == "none" and ordinal is None and offset is None:
+        return EventPosition(_binlog_digits(source, snapshot), "0" * 16, phased=False)
+    return mariadb(source, ordinal, snapshot, offset, keyless)
 
 
 def mariadb(source: Source, ordinal: int | None, snapshot: str, offset: int | None, keyless: bool) -> EventPosition:
     """Without transaction metadata, changes are ordered by message offset: those of a key are in one partition."""
-    at, _ = mysql(source, ordinal, snapshot, offset, keyless)
+    at = _binlog_digits(source, snapshot)
     if snapshot != "none":
         return EventPosition(at, "0" * 16)
     return EventPosition(at, f"{required_order(offset) if ordinal is None else ordinal:016x}")
+
+
+def _binlog_digits(source: Source, snapshot: str) -> str:
+    """Rows of an incremental snapshot follow the change at the position that they have."""
+    row = AFTER_ALL_ROWS if snapshot == "incremental" else read_number(source, "row", 8, 0)
+    return f"{file_digits(source.get('file'))}{read_number(source, 'pos', 16):016x}{row:08x}"
 
 
 def file_digits(name: Any) -> str:
@@ -194,7 +204,7 @@ def mongodb(source: Source, ordinal: int | None, snapshot: str, offset: int | No
 
 
 POSITIONS: Mapping[str, tuple[ReadPosition, int]] = {
-    "mysql": (mysql, 42),
+    "mysql": (mysql, 58),
     "mariadb": (mariadb, 58),
     "postgresql": (postgresql, 50),
     "sqlserver": (sqlserver, 52),

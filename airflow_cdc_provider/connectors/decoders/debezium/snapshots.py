@@ -106,7 +106,7 @@ class Snapshots:
         if connector == "mongodb":
             return "" if self._blocking else f"{source.get('ts_ms')}:{source.get('ord')}"
         read_position, _ = POSITIONS[connector]
-        at, ordinal = read_position(source, None, "initial", 0, False)
+        at, ordinal, _ = read_position(source, None, "initial", 0, False)
         if connector == "postgresql":
             return f"{at}{ordinal}" if not at.strip("0") else ""
         return "" if self._blocking else f"{at}{ordinal}"

@@ -30,7 +30,11 @@ from airflow_cdc_provider.connectors.decoders.debezium import headers
 from airflow_cdc_provider.connectors.decoders.debezium.changes import ARRIVING, DEPARTING, OPERATIONS
 from airflow_cdc_provider.connectors.decoders.debezium.envelopes import ColumnEnvelopes, Envelopes, JsonEnvelopes
 from airflow_cdc_provider.connectors.decoders.debezium.placeholders import Placeholders
-from airflow_cdc_provider.connectors.decoders.debezium.position_columns import SourceColumns, event_positions
+from airflow_cdc_provider.connectors.decoders.debezium.position_columns import (
+    PositionColumns,
+    SourceColumns,
+    event_positions,
+)
 from airflow_cdc_provider.connectors.decoders.debezium.positions import INITIAL_MARKERS
 from airflow_cdc_provider.connectors.decoders.debezium.shapes import MessageShape
 from airflow_cdc_provider.connectors.decoders.debezium.table_layouts import TableLayout
@@ -127,7 +131,7 @@ class _EventBatch:
         with rows.rows_as_changes():
             self._require_keys(rows)
             images = images_of(rows, template.layout, template.placeholders, self.envelopes)
-        at, ordinal = self._event_positions()
+        at, ordinal, phased = self._event_positions()
         keys = images.keys(template.layout.schema.key)
         new_key, old_key = keys.take(rows.after_row), keys.take(rows.before_row)
         after_complete = pc.fill_null(images.complete.take(rows.after_row), False)
@@ -135,7 +139,8 @@ class _EventBatch:
         is_key_change = pc.or_(pa.array(has_header, pa.bool_()), pc.invert(after_complete))
         arrives = pc.and_(pc.equal(self.ops, Operation.INSERT.value), is_key_change)
         links = pc.binary_join_element_wise(template.epoch, at, "")
-        orders = pc.binary_join_element_wise(links, ordinal, pc.if_else(self.is_delete, DEPARTING, ARRIVING), "")
+        departs = self.is_delete if phased is None else pc.and_(self.is_delete, phased)
+        orders = pc.binary_join_element_wise(links, ordinal, pc.if_else(departs, DEPARTING, ARRIVING), "")
         columns = {
             **blocks.COMMON,
             "table": template.layout.table,
@@ -178,7 +183,7 @@ class _EventBatch:
             if len(changes := true_rows(pc.invert(same))):
                 raise NotVectorizable({row_of[int(change)].as_py() for change in changes})
 
-    def _event_positions(self) -> tuple[pa.StringArray, pa.StringArray]:
+    def _event_positions(self) -> PositionColumns:
         offsets = [message.order for message in self.messages]
         columns = SourceColumns(self.source, self._total_order, self._snapshot, offsets)
         return event_positions(self.template.connector, columns)
