@@ -13,6 +13,7 @@ NAMED = ("tests/connectors/formats/test_foreign_messages.py",)
 DELETES = ("tests/connectors/formats/test_datastream_deletes.py",)
 SCHEMAS = ("tests/connectors/formats/test_ydb_schemas.py",)
 ORDER = ("tests/connectors/formats/test_oracle_order.py",)
+UNWRAPPED = ("tests/connectors/formats/test_unwrapped_rows.py",)
 IDS = ("tests/connectors/registry/test_apicurio_ids.py",)
 
 FEED_MESSAGES = (
@@ -50,6 +51,20 @@ FEED_MESSAGES = (
         "if isinstance(connector, str) and connector not in OF_FORMATS:",
         "if False:",
         NAMED,
+    ),
+    Mutant(
+        "an unwrapped row with an unsent value need not exist",
+        f"{DECODERS}/debezium/unwrapped.py",
+        "if operation is Operation.UPSERT and len(columns) < len(sent):",
+        "if False:",
+        UNWRAPPED,
+    ),
+    Mutant(
+        "a null of an unwrapped row is always a null",
+        f"{DECODERS}/debezium/unwrapped.py",
+        'elif added.get("__op") not in NEW_ROWS:',
+        "elif False:",
+        UNWRAPPED,
     ),
     Mutant(
         "an envelope is an unwrapped row",

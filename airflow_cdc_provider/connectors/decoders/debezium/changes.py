@@ -69,7 +69,7 @@ class ChangeDecoder:
             is_key_change = headers.is_key_change(message)
             before, after = self._rows(operation, value.payload, layout)
             if after is not None and (operation is Operation.UPDATE or is_key_change):
-                _require_sent(after, layout)
+                require_sent(after, layout)
             records = _change_records(operation, before, after, key_row, layout, builder, is_key_change)
             if warnings := layout.images.take_warnings():
                 for record in records:
@@ -135,7 +135,7 @@ def _without_nulls(row: Row, names: Set[str]) -> Row:
     return {name: value for name, value in row.items() if value is not None or name not in names}
 
 
-def _require_sent(after: Row, layout: TableLayout) -> None:
+def require_sent(after: Row, layout: TableLayout) -> None:
     for name in layout.ambiguous_nulls:
         if name in after and after[name] is None:
             raise DecodeError(

@@ -41,6 +41,10 @@ REGIMES: Mapping[str, Regime] = {"oracle": Regime.DOUBLE}
 FULL_BEFORE = frozenset({"mysql", "mariadb", "mongodb"})
 """Connectors with complete before images; others send null for unknown values."""
 
+MAY_OMIT_VALUES = frozenset({"postgresql", ""})
+"""Connectors that may send null for a large value that an update does not change. Rows without envelope, which do not
+name theirs, may be of one."""
+
 SQL_SERVER = "sqlserver"
 """Its change tables have NULL for a large value that an update does not change, and for text, ntext and image before
 every change. The connector sends these as null; from version 3.6 on it has a placeholder for some of them."""
@@ -160,7 +164,7 @@ class TableLayouts:
             )
         elif schema.key and not self._full_before and connector not in FULL_BEFORE:
             unsure_before = frozenset(column.name for column in others)
-            if connector == "postgresql":
+            if connector in MAY_OMIT_VALUES:
                 ambiguous_nulls = frozenset(name for name, s in column_semantics.items() if has_no_placeholder(s))
         return TableLayout(
             table,

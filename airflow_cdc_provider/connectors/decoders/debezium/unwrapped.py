@@ -25,7 +25,7 @@ from airflow_cdc_provider.connectors.decoders.common.foreign_messages import ref
 from airflow_cdc_provider.connectors.decoders.common.images import RowImage, as_row
 from airflow_cdc_provider.connectors.decoders.common.message import DecoderSettings, Item, Message
 from airflow_cdc_provider.connectors.decoders.common.times import datetime_of_us
-from airflow_cdc_provider.connectors.decoders.debezium.changes import CODEC
+from airflow_cdc_provider.connectors.decoders.debezium.changes import CODEC, NEEDS_BEFORE, require_sent
 from airflow_cdc_provider.connectors.decoders.debezium.connect_json import ConnectValue
 from airflow_cdc_provider.connectors.decoders.debezium.converters import semantic_converter
 from airflow_cdc_provider.connectors.decoders.debezium.placeholders import Placeholders
@@ -45,6 +45,8 @@ OPERATIONS = {
     "r": Operation.READ,
     None: Operation.UPSERT,
 }
+"""A row with a value that was not sent is an update, also after ``c``: a changed key is a delete and a ``c``."""
+NEW_ROWS = ("c", "r")
 
 
 class UnwrappedRows:
@@ -85,10 +87,14 @@ class UnwrappedRows:
             if name.startswith(ADDED) and name not in images.schema.names
         }
         operation = _operation(row, added)
-        columns = {name: column for name, column in (row or key_row).items() if name not in added}
-        columns = dict(self._placeholders.known(columns))
+        sent = {name: column for name, column in (row or key_row).items() if name not in added}
+        columns = dict(self._placeholders.known(sent))
         if operation is Operation.DELETE:  # a null may stand for an unknown value
             columns = {name: item for name, item in columns.items() if item is not None or name in images.schema.key}
+        elif added.get("__op") not in NEW_ROWS:
+            require_sent(columns, layout)
+        if operation is Operation.UPSERT and len(columns) < len(sent):
+            operation = Operation.UPDATE
         image = images.image(columns)
         row_key = images.key(columns if all(name in columns for name in images.schema.key) else key_row)
         record = self._record(message, table, images.schema_id, operation, added, row_key, image)
@@ -127,7 +133,7 @@ class UnwrappedRows:
             operation,
             order_key,
             schema_id,
-            key_before=key if is_delete else None,
+            key_before=key if operation in NEEDS_BEFORE else None,
             key=None if is_delete else key,
             before=image.text if image and is_delete else None,
             after=image.text if image and not is_delete else None,
