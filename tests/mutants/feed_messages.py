@@ -67,6 +67,13 @@ FEED_MESSAGES = (
         UNWRAPPED,
     ),
     Mutant(
+        "every name with two underscores is that of an added field",
+        f"{DECODERS}/debezium/unwrapped.py",
+        'ADDED = re.compile(f"__(?:',
+        'ADDED = re.compile(f"__.*|__(?:',
+        UNWRAPPED,
+    ),
+    Mutant(
         "an envelope is an unwrapped row",
         f"{DECODERS}/debezium/unwrapped.py",
         'if "op" in row and isinstance(source, dict) and "connector" in source:',

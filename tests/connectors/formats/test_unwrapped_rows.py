@@ -14,7 +14,7 @@ from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation
 from airflow_cdc_provider.core.log.quarantine import undecoded
 from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.core.table.schema import Kind, TableSchema
-from tests.connectors.formats.debezium_messages import CONNECT, PLACEHOLDER, S, message
+from tests.connectors.formats.debezium_messages import CONNECT, PLACEHOLDER, S, field, key_schema, message, struct
 from tests.connectors.formats.golden import column, decoder, records
 
 PRICES = f"array<bytes {CONNECT}Decimal(scale=2)>"
@@ -67,3 +67,37 @@ def test_a_null_in_a_deleted_row_is_no_bad_record() -> None:
 def test_a_row_that_lacks_a_column_of_the_copy_need_not_exist(op: str) -> None:
     record = decoded({"id": 2, "v": "x", "at": None, "__op": op})
     assert (record.op, record.after_complete) == (Operation.UPSERT, False)
+
+
+NAMES = ["__v", "__version_2", "__Op", "__lsn2", "__", "__operation"]
+ADDED = {
+    "__deleted": "false",
+    "__op": "u",
+    "__table": "s",
+    "__lsn": 5,
+    "__db": "d",
+    "__source_ts_ms": 1000,
+    "__source_server_id": 1,
+    "__ts_us": 1000,
+    "__transaction_id": "7:8",
+    "__total_order": 1,
+    "__commit_scn": "7",
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_column_is_not_taken_for_a_field_that_the_transform_added(name: str) -> None:
+    columns = (*S.columns, column(name, Kind.TEXT, "string"))
+    row = {"id": 2, "v": "x", "at": None, name: "y", **ADDED}
+    record = decoded(row, replace(S, columns=columns))
+    assert json.loads(record.after or "")[name] == "y"
+    record = decoded(with_own_schema(row), None, key_schema({"id": 2}))
+    assert json.loads(record.after or "") == {"id": 2, "v": "x", "at": None, name: "y"}
+    assert json.loads(record.position).keys() == ADDED.keys() | {"channel", "offset"}
+    assert reason(decoded(row, S)) == "EVT014", "a column that the copy does not have"
+
+
+def with_own_schema(row: dict[str, Any]) -> dict[str, Any]:
+    types = {True: "int64", False: "string"}
+    fields = (field(name, types[isinstance(value, int)]) for name, value in row.items())
+    return {"schema": struct(*fields), "payload": row}

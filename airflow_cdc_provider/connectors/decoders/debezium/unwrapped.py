@@ -7,6 +7,7 @@ The changes of a key are in one partition and ordered by offset, as long as the 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -35,8 +36,19 @@ from airflow_cdc_provider.connectors.source import Ignored
 from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation
 from airflow_cdc_provider.core.log.positions import epoch_prefix
 
-ADDED = "__"
-"""The prefix of added fields, which columns of the row do not have."""
+OF_ENVELOPES = ("deleted", "op", "ts_ms", "ts_us", "ts_ns")
+OF_TRANSACTIONS = ("id", "total_order", "data_collection_order")
+OF_SOURCES = (
+    *("version", "connector", "name", "snapshot", "db", "sequence", "schema", "table", "collection"),
+    *("server_id", "gtid", "file", "pos", "row", "thread", "query"),
+    *("txId", "lsn", "xmin", "origin", "origin_lsn"),
+    *("change_lsn", "commit_lsn", "event_serial_no"),
+    *("scn", "commit_scn", "lcr_position", "rs_id", "ssn", "redo_thread", "user_name", "redo_sql", "row_id"),
+    *("start_scn", "start_ts_ms", "commit_ts_ms"),
+    *("ord", "h", "lsid", "txnNumber", "wallTime", "stxnid", "rs"),
+)
+ADDED = re.compile(f"__(?:{'|'.join((*OF_ENVELOPES, *OF_TRANSACTIONS, *OF_SOURCES))}|(?:source|transaction)[_.].+)")
+"""The names of fields that the transform adds (``add.fields``, with its default prefix), not of columns."""
 WITH_ID = {"schemaId", "payload"}
 OPERATIONS = {
     "c": Operation.UPSERT,
@@ -84,7 +96,7 @@ class UnwrappedRows:
         added = {
             name: field
             for name, field in (row or {}).items()
-            if name.startswith(ADDED) and name not in images.schema.names
+            if ADDED.fullmatch(name) and name not in images.schema.names
         }
         operation = _operation(row, added)
         sent = {name: column for name, column in (row or key_row).items() if name not in added}
@@ -169,7 +181,7 @@ def _without_added(schema: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(fields, list):
         return dict(schema)
     row_fields = [
-        field for field in fields if not (isinstance(field, dict) and str(field.get("field")).startswith(ADDED))
+        field for field in fields if not (isinstance(field, dict) and ADDED.fullmatch(str(field.get("field"))))
     ]
     return {**schema, "fields": row_fields}
 
