@@ -32,6 +32,10 @@ from airflow_cdc_provider.core.log.positions import epoch_prefix
 CODEC = "debezium json"
 OPERATIONS = {"c": Operation.INSERT, "u": Operation.UPDATE, "d": Operation.DELETE, "r": Operation.READ}
 NEEDS_BEFORE = frozenset({Operation.UPDATE, Operation.DELETE})
+WITHOUT_DECLARED_KEY = (
+    "the before image lacks columns of the declared key: let it be complete (REPLICA IDENTITY FULL of PostgreSQL, "
+    "supplemental logging of all columns of Oracle), set `full_before: true` under `source`, and resync"
+)
 DEPARTING, ARRIVING = f"{DEPARTS:02x}", f"{ARRIVES:02x}"
 Row = Mapping[str, Any]
 
@@ -112,7 +116,7 @@ class ChangeDecoder:
         if before is not None:
             if operation is Operation.INSERT or operation is Operation.READ:
                 raise DecodeError(CONTRADICTION, f"{operation} with a before image")
-            before = _without_nulls(self._placeholders.known(as_row(before, "before")), layout.unsure_before)
+            before = layout.known_before(self._placeholders.known(as_row(before, "before")))
         if after is not None:
             row = as_row(after, "after")
             after = self._placeholders.known(row)
@@ -123,10 +127,12 @@ class ChangeDecoder:
         return before, after
 
     def _with_row(self, known: PartialDecode, layout: TableLayout, payload: Row) -> PartialDecode:
-        row = payload.get("before" if known.op == Operation.DELETE else "after")
+        is_delete = known.op == Operation.DELETE
+        row = payload.get("before" if is_delete else "after")
         if not isinstance(row, dict):
             return known
-        return layout.images.salvage(self._placeholders.known(row), known)
+        sent = self._placeholders.known(row)
+        return layout.images.salvage(layout.known_before(sent) if is_delete else sent, known)
 
 
 def _without_nulls(row: Row, names: Set[str]) -> Row:
@@ -160,6 +166,8 @@ def _change_records(
     if not layout.schema.key and operation in NEEDS_BEFORE and (before_image is None or not before_image.complete):
         raise DecodeError(NO_KEY, "the table has no key, and the before image is not complete")
     if after is None:
+        if key and not any(layout.key_names <= row.keys() for row in (before or {}, key)):
+            raise DecodeError(NO_KEY, WITHOUT_DECLARED_KEY)
         return [builder.delete(_key(before or {}, key, layout), before_image)]
     after_image = images.image(after)
     if not layout.schema.key and not after_image.complete:
@@ -173,7 +181,7 @@ def _change_records(
     if before is not None and _has_key(before, layout):
         old_key = _key(before, {}, layout)
     elif key:
-        raise DecodeError(NO_KEY, "the before image lacks columns of the declared key")
+        raise DecodeError(NO_KEY, WITHOUT_DECLARED_KEY)
     else:
         old_key = new_key
     if old_key == new_key:

@@ -39,7 +39,7 @@ REGIMES: Mapping[str, Regime] = {"oracle": Regime.DOUBLE}
 """Oracle checks keys at the end of a statement: until then, two rows may have the same key."""
 
 FULL_BEFORE = frozenset({"mysql", "mariadb", "mongodb"})
-"""Connectors with complete before images; others send null for unknown values."""
+"""Connectors with complete before images. Those of others have the columns of the message key."""
 
 MAY_OMIT_VALUES = frozenset({"postgresql", ""})
 """Connectors that may send null for a large value that an update does not change. Rows without envelope, which do not
@@ -60,8 +60,10 @@ DOCUMENT_COLUMNS = (
 class TableLayout:
     """``arrow_converters``: in the order of the columns. ``key_differs``: from the message key, so that an update may
     change it. ``ambiguous_nulls``: columns whose null in an update may mean that the value was not sent.
-    ``unsure_before``: columns whose null in a before image may stand for an unknown value. ``unsure_after``: those
-    whose null after an update means an unknown value if the value before is unknown, too."""
+    ``unknown_before``: columns that a before image does not have, whatever it says: the connector sends null, or the
+    empty value of a type that cannot be null. ``unsure_before``: columns whose null in a before image may stand for an
+    unknown value. ``unsure_after``: those whose null after an update means an unknown value if the value before is
+    unknown, too."""
 
     table: str
     images: RowImages
@@ -69,12 +71,23 @@ class TableLayout:
     key_differs: bool
     key_names: frozenset[str]
     ambiguous_nulls: frozenset[str] = frozenset()
+    unknown_before: frozenset[str] = frozenset()
     unsure_before: frozenset[str] = frozenset()
     unsure_after: frozenset[str] = frozenset()
 
     @property
     def schema(self) -> TableSchema:
         return self.images.schema
+
+    def known_before(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The columns of a before image whose values are known."""
+        if not self.unknown_before and not self.unsure_before:
+            return row
+        return {
+            name: value
+            for name, value in row.items()
+            if name not in self.unknown_before and (value is not None or name not in self.unsure_before)
+        }
 
 
 class TableLayouts:
@@ -157,13 +170,16 @@ class TableLayouts:
         column_semantics = {column.name: column_semantic(column) for column in columns}
         key_names = frozenset(schema.key)
         others = [column for column in columns if column.name not in key_names]
-        ambiguous_nulls = unsure_before = unsure_after = frozenset[str]()
+        ambiguous_nulls = unknown_before = unsure_before = unsure_after = frozenset[str]()
         if connector == SQL_SERVER and not self._full_before:
             unsure_before = unsure_after = frozenset(
                 column.name for column in others if _may_be_large(column, column_semantics[column.name])
             )
         elif schema.key and not self._full_before and connector not in FULL_BEFORE:
-            unsure_before = frozenset(column.name for column in others)
+            if key:
+                unknown_before = frozenset(column.name for column in columns) - frozenset(key)
+            else:
+                unsure_before = frozenset(column.name for column in others)
             if connector in MAY_OMIT_VALUES:
                 ambiguous_nulls = frozenset(name for name, s in column_semantics.items() if has_no_placeholder(s))
         return TableLayout(
@@ -173,6 +189,7 @@ class TableLayouts:
             bool(key) and key_names != set(key),
             key_names,
             ambiguous_nulls,
+            unknown_before,
             unsure_before,
             unsure_after,
         )

@@ -19,6 +19,8 @@ def images_of(rows: RowPairs, layout: TableLayout, placeholders: pa.StringArray,
         values = rows.columns[column.name]
         envelopes.require_exact(values, rows.change_of)
         is_unknown = _is_placeholder(values, column.name, layout, placeholders)
+        if column.name in layout.unknown_before:
+            is_unknown = pc.or_(is_unknown, rows.is_before)
         if column.name in layout.unsure_before:
             is_unknown = pc.or_(is_unknown, pc.and_(rows.is_before, values.is_null()))
         if pc.any(is_unknown).as_py():
