@@ -102,6 +102,13 @@ EVENT_FORMATS = (
         (f"{TESTS}/test_row_files.py",),
     ),
     Mutant(
+        "only an array may be null because it was not sent",
+        f"{DEBEZIUM}/placeholders.py",
+        "return replace(semantic, parameters=()) not in WITH_PLACEHOLDER",
+        "return False",
+        (f"{TESTS}/test_bad_values.py",),
+    ),
+    Mutant(
         "an array that was not sent is null",
         f"{DEBEZIUM}/changes.py",
         "if name in after and after[name] is None:",

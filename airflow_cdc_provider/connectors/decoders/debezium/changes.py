@@ -146,7 +146,7 @@ def require_sent(after: Row, layout: TableLayout) -> None:
         if name in after and after[name] is None:
             raise DecodeError(
                 NOT_SENT,
-                f"{name} is null, which the connector also sends for an unchanged wide array: run "
+                f"{name} is null, which the connector also sends for a large value that did not change: run "
                 f"ALTER TABLE {layout.table} REPLICA IDENTITY FULL, set `full_before: true` under `source`, and resync",
             )
 

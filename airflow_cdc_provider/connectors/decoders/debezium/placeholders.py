@@ -10,7 +10,13 @@ from typing import Any
 from uuid import UUID
 
 from airflow_cdc_provider.connectors.decoders.common.exact_json import dumps
-from airflow_cdc_provider.connectors.decoders.debezium.semantics import DATA, TIME, Semantic
+from airflow_cdc_provider.connectors.decoders.debezium.semantics import (
+    DATA,
+    DECIMAL,
+    LENGTH,
+    TIME,
+    Semantic,
+)
 
 HEX = "hex:"
 ARRAY_ITEMS = frozenset(
@@ -21,14 +27,33 @@ ARRAY_ITEMS = frozenset(
         Semantic("string", f"{DATA}Uuid"),
     }
 )
-"""Item types of arrays that have a placeholder in the PostgreSQL connector. Other unsent arrays are null."""
+"""Item types of arrays that have a placeholder in the PostgreSQL connector."""
+WITH_PLACEHOLDER = frozenset(
+    {Semantic("string"), Semantic("bytes"), Semantic("string", f"{DATA}Json"), Semantic("string", f"{DATA}Xml")}
+)
+IN_ROWS = frozenset({"boolean", "int8", "int16", "int32", "int64", "float", "float32", "double", "float64"})
+"""Types whose values PostgreSQL stores in their rows, whatever their names."""
+NAMED_IN_ROWS = frozenset(
+    {DECIMAL, *(f"{DATA}{name}" for name in ("VariableScaleDecimal", "Uuid", "Enum", "EnumSet", "geometry.Point"))}
+)
+"""A number moves out of a row only if the row has more than 8 kB without all its texts: more than 16,000 digits."""
+BITS = f"{DATA}Bits"
+MAX_BITS_IN_ROWS = 128
+"""Values of up to 24 bytes, with their length, are never moved."""
 
 
 def has_no_placeholder(semantic: Semantic | None) -> bool:
-    """Whether null may mean that the value was not sent."""
-    if semantic is None or semantic.type != "array" or semantic.inner is None:
+    """Whether null may mean that the value was not sent: PostgreSQL may store it outside of its row, and the connector
+    has no placeholder for its type. ``semantic``: None if it is unknown."""
+    if semantic is None or semantic.type == "map" or semantic.name.startswith(TIME):
         return False
-    return replace(semantic.inner, parameters=()) not in ARRAY_ITEMS
+    if semantic.type == "array":
+        return semantic.inner is not None and replace(semantic.inner, parameters=()) not in ARRAY_ITEMS
+    if semantic.name == BITS:
+        return not 0 < (semantic.number(LENGTH) or 0) <= MAX_BITS_IN_ROWS
+    if semantic.type in IN_ROWS or semantic.name in NAMED_IN_ROWS:
+        return False
+    return replace(semantic, parameters=()) not in WITH_PLACEHOLDER
 
 
 class Placeholders:

@@ -181,7 +181,8 @@ class TableLayouts:
             else:
                 unsure_before = frozenset(column.name for column in others)
             if connector in MAY_OMIT_VALUES:
-                ambiguous_nulls = frozenset(name for name, s in column_semantics.items() if has_no_placeholder(s))
+                nullable = (column.name for column in columns if column.nullable)
+                ambiguous_nulls = frozenset(name for name in nullable if has_no_placeholder(column_semantics[name]))
         return TableLayout(
             table,
             images,
