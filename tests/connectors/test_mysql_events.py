@@ -240,3 +240,26 @@ def test_the_effect_of_a_statement(text: str, means: Effect, names: str) -> None
 def test_the_only_table_that_a_statement_writes_by_itself(text: str, table: str | None) -> None:
     write = parse_statement(Query("shop", text)).write
     assert write is not None and write.table == table
+
+
+@pytest.mark.parametrize(
+    ("text", "confined"),
+    [
+        (
+            "INSERT INTO mysql.rds_heartbeat2(id, value) values (1,1796000000000) ON DUPLICATE KEY UPDATE "
+            "value = 1796000000000",
+            True,
+        ),
+        ("DELETE FROM mysql.rds_sysinfo where name = 'innodb_txn_key'", True),
+        ("INSERT INTO mysql.rds_history (called_by_user, action) values (user(), 'x')", True),
+        ("REPAIR TABLE t", True),
+        ("INSERT INTO mysql.rds_history VALUES (f())", False),
+        ("INSERT INTO mysql.rds_history SELECT * FROM v", False),
+        ("INSERT INTO shop.t VALUES (1)", False),
+        ("UPDATE mysql.a, t SET n = 1", False),
+    ],
+)
+def test_a_statement_that_operators_of_servers_log_as_text_is_confined(text: str, confined: bool) -> None:
+    """RDS writes its heartbeat every five minutes, and no login needs further privileges for it."""
+    write = parse_statement(Query("mysql", text)).write
+    assert write is not None and write.is_confined is confined

@@ -376,4 +376,11 @@ BINLOG = (
         "}:{",
         ("tests/connectors/test_mysql_gtids.py",),
     ),
+    Mutant(
+        "a statement that writes to a table of the server calls no stored function",
+        "airflow_cdc_provider/connectors/sources/mysql/writes.py",
+        "return own and not self.reads and not self.calls",
+        "return own and not self.reads",
+        ("tests/connectors/test_mysql_events.py",),
+    ),
 )

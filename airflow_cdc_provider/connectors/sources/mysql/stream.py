@@ -191,6 +191,8 @@ class Binlog:
         known = cache(lambda: self._known_objects(lo))
 
         def confined(write: Write) -> bool:
+            if write.is_confined:
+                return True
             objects = known()
             return objects is not None and objects.confine(write)
 

@@ -10,22 +10,35 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from airflow_cdc_provider.connectors.mysql_statements.tokens import Token
-from airflow_cdc_provider.core.table.source_names import table_name
+from airflow_cdc_provider.core.table.source_names import parts_of, table_name
 
 NOTHING = ""
 MODIFIERS = frozenset({"LOW_PRIORITY", "HIGH_PRIORITY", "DELAYED", "QUICK", "IGNORE", "INTO"})
 AFTER_DELETED = frozenset({"WHERE", "ORDER", "LIMIT", "RETURNING"})
 READING = frozenset({"SELECT", "TABLE", "WITH"})
+SYSTEM = frozenset({"mysql", "sys", "performance_schema", "information_schema"})
+"""Databases whose tables can have no trigger. Operators of servers write there, for instance a heartbeat."""
+
+BUILT_IN = frozenset({"VALUES", "VALUE", "NOW", "CURRENT_TIMESTAMP", "UNIX_TIMESTAMP", "CURRENT_USER", "USER"})
+"""What may have parentheses in such a statement and is no stored function."""
 
 
 @dataclass(frozen=True)
 class Write:
     """``table``: the table of which it writes rows by itself, as written; empty if it writes rows of no existing table,
-    None if that is not known. ``names``: its identifiers, in lower case. ``reads``: it reads tables or views."""
+    None if that is not known. ``names``: its identifiers, in lower case. ``reads``: it reads tables or views.
+    ``calls``: it may call stored functions."""
 
     table: str | None
     names: frozenset[str] = frozenset()
     reads: bool = False
+    calls: bool = True
+
+    @property
+    def is_confined(self) -> bool:
+        """Whether it writes rows of no other table, whatever the catalog contains."""
+        own = self.table is not None and (self.table == NOTHING or parts_of(self.table)[0].lower() in SYSTEM)
+        return own and not self.reads and not self.calls
 
 
 @dataclass(frozen=True)
@@ -50,7 +63,7 @@ def write_of(tokens: Sequence[Token], database: str) -> Write:
     """Of a statement that changes rows."""
     words = [token.word for token in tokens]
     if words[0] == "REPAIR":
-        return Write(NOTHING)
+        return Write(NOTHING, calls=False)
     return _write(tokens, _written(tokens, words, database), not READING.isdisjoint(words))
 
 
@@ -61,7 +74,17 @@ def write_of_new_table(tokens: Sequence[Token]) -> Write | None:
 
 
 def _write(tokens: Sequence[Token], table: str | None, reads: bool) -> Write:
-    return Write(table, frozenset(token.name.lower() for token in tokens if token.name), reads)
+    names = frozenset(token.name.lower() for token in tokens if token.name)
+    return Write(table, names, reads, _may_call(tokens, table))
+
+
+def _may_call(tokens: Sequence[Token], table: str | None) -> bool:
+    """The columns of the table that is written are in parentheses, too."""
+    own = parts_of(table)[-1].lower() if table else ""
+    called = [one for one, following in pairwise(tokens) if following.word == "(" and one.name]
+    if called and called[0].name.lower() == own:
+        del called[0]
+    return any(one.word not in BUILT_IN for one in called)
 
 
 def _written(tokens: Sequence[Token], words: list[str], database: str) -> str | None:
