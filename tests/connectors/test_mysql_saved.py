@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from airflow_cdc_provider.connectors.source import Boundary, StreamItem
+from airflow_cdc_provider.connectors.sources.mysql import binlog
 from airflow_cdc_provider.connectors.sources.mysql.binlog_files import MAGIC, decode_file
 from airflow_cdc_provider.core.errors import CommandRefused
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
@@ -76,6 +77,15 @@ def test_rows_of_a_transaction_keep_their_order_although_the_server_gives_no_off
 def test_a_file_without_names_of_columns_is_refused_with_a_remedy() -> None:
     with pytest.raises(CommandRefused, match="binlog_row_metadata"):
         list(decode_file("mysql", "log.000009", MAGIC + stored(19, 4, NAMELESS), None, {}))
+
+
+def test_an_encrypted_file_is_refused_and_one_that_the_server_sent_is_read() -> None:
+    """MariaDB sends the announcement of the encryption, and then its events without encryption."""
+    announced = MAGIC + stored(binlog.MARIADB_ENCRYPTION, 4, bytes(17))
+    sent = announced + stored(binlog.XID, len(announced), bytes(8))
+    assert [type(one) for one in decode_file("mysql", "log.000001", sent, None, {})] == [Boundary]
+    with pytest.raises(CommandRefused, match="encrypted"):
+        list(decode_file("mysql", "log.000001", announced + bytes(range(100, 140)), None, {}))
 
 
 def test_a_file_that_is_no_binlog_is_refused() -> None:

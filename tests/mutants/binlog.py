@@ -342,6 +342,13 @@ BINLOG = (
         (SAVED,),
     ),
     Mutant(
+        "an encrypted file ends where its encryption begins",
+        f"{MYSQL}/binlog_files.py",
+        "and end not in (0, at + size)",
+        "and not size",
+        (SAVED,),
+    ),
+    Mutant(
         "rows of a transaction whose events have no offsets share an order key",
         f"{MYSQL}/binlog.py",
         "if log_pos else pos + size",

@@ -18,7 +18,7 @@ LOAD_QUERY = 18
 TABLE_MAP, HEARTBEAT, GTID = 19, 27, 33
 XA_PREPARE, PARTIAL_UPDATE, TRANSACTION_PAYLOAD, GTID_TAGGED = 38, 39, 40, 42
 INCIDENT = 26
-MARIADB_ANNOTATION, MARIADB_GTID, MARIADB_QUERY_COMPRESSED = 160, 162, 165
+MARIADB_ANNOTATION, MARIADB_GTID, MARIADB_ENCRYPTION, MARIADB_QUERY_COMPRESSED = 160, 162, 164, 165
 WRITES, UPDATES, DELETES = frozenset({23, 30, 166, 169}), frozenset({24, 31, 167, 170}), frozenset({25, 32, 168, 171})
 ROWS = WRITES | UPDATES | DELETES
 VERSION_2 = frozenset({30, 31, 32, 169, 170, 171})
@@ -26,7 +26,7 @@ COMPRESSED = frozenset({166, 167, 168, 169, 170, 171})
 QUERIES = frozenset({QUERY, LOAD_QUERY, MARIADB_QUERY_COMPRESSED})
 """Events with the text of a statement. That of a LOAD DATA is after the data of its file."""
 
-FORMATS = frozenset({1, 3, FORMAT, ROTATE, HEARTBEAT, 28, 35, 41, 161, 163, 164})
+FORMATS = frozenset({1, 3, FORMAT, ROTATE, HEARTBEAT, 28, 35, 41, 161, 163, MARIADB_ENCRYPTION})
 """Start, stop, format and change of a file, heartbeat, ignorable event, previous GTIDs, heartbeat 2; of MariaDB:
 checkpoint, list of GTIDs, start of encryption."""
 

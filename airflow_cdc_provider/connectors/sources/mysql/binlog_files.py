@@ -27,7 +27,7 @@ from airflow_cdc_provider.core.errors import CommandRefused
 from airflow_cdc_provider.core.table.schema import TableSchema
 
 MAGIC = b"\xfebin"
-SIZE = slice(9, 13)
+SIZE, END = slice(9, 13), slice(13, 17)
 FIRST_FILE = "binlog.000001"
 EVERYTHING = BinlogPosition(1 << 62, 0)
 LAST_COLLATION, FIRST_OF_MARIADB = 1023, 2048
@@ -67,6 +67,26 @@ def _events(data: bytes, file: str) -> Iterator[BinlogEvent]:
         if event.type != binlog.MARIADB_ANNOTATION:
             pos = event.end
             yield event
+        if event.type == binlog.MARIADB_ENCRYPTION and _is_encrypted(data[at : at + HEADER_BYTES], at):
+            raise _encrypted(file)
+
+
+def _is_encrypted(header: bytes, at: int) -> bool:
+    """Whether the event at this offset does not end where its header says. A server sends the announcement of an
+    encryption too, but no encrypted events."""
+    size, end = (int.from_bytes(header[part], "little") for part in (SIZE, END))
+    return len(header) == HEADER_BYTES and end not in (0, at + size)
+
+
+def _encrypted(file: str) -> CommandRefused:
+    return CommandRefused.of(
+        "CLI017",
+        "the binlog file is encrypted",
+        where=file,
+        found="encrypt_binlog = ON when the server wrote the file",
+        allowed="a binlog file as the server sends it",
+        do="`mysqlbinlog --read-from-remote-server --raw` writes the file without encryption",
+    )
 
 
 def _collations() -> Iterator[tuple[int, str]]:
