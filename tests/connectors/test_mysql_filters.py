@@ -53,8 +53,8 @@ def filled(server: EmbeddedMariaDB, native: str, nullable: bool) -> Shop:
 @pytest.mark.parametrize(
     ("native", "nullable"),
     [
-        ("date", True),
-        pytest.param("datetime(3)", False, marks=pytest.mark.nightly),
+        pytest.param("date", True, marks=pytest.mark.nightly),
+        ("datetime(3)", False),
         pytest.param("timestamp(6)", True, marks=pytest.mark.nightly),
     ],
 )
