@@ -124,7 +124,7 @@ def test_numbers_of_oracle_keep_their_digits() -> None:
     asked = queries(
         "oracle", id=oracle.NUMBER(10, 0), price=oracle.NUMBER(12, 2), free=oracle.NUMBER(), at=oracle.DATE()
     )
-    row = (7, Decimal("12.50"), Decimal("1E+3"), datetime(2026, 2, 1, 10), 7, datetime(2026, 2, 1, 10), 1)
+    row = (7, Decimal("12.50"), Decimal("1E+3"), datetime(2026, 2, 1, 10), 7, datetime(2026, 2, 1, 10))
     assert RowConverter(asked).page_row(row).image == (
         '{"id":"7","price":"12.50","free":"1000","at":"2026-02-01T10:00:00"}'
     )
@@ -134,7 +134,7 @@ def test_numbers_of_oracle_keep_their_digits() -> None:
 def test_an_offset_of_sql_server_is_kept() -> None:
     asked = queries("mssql", id=mssql.INTEGER(), at=mssql.DATETIMEOFFSET(7))
     noon = datetime(2026, 2, 1, 12, tzinfo=timezone(timedelta(hours=2)))
-    assert RowConverter(asked).page_row((1, noon, 1, noon, 1)).image == '{"id":1,"at":"2026-02-01T10:00:00Z"}'
+    assert RowConverter(asked).page_row((1, noon, 1, noon)).image == '{"id":1,"at":"2026-02-01T10:00:00Z"}'
     moment = datetime(2026, 2, 1, 10, tzinfo=UTC)
     assert asked.timestamp_parameter(moment) == moment
 
@@ -155,7 +155,7 @@ def test_sql_server_compares_parameters_in_the_types_of_their_columns() -> None:
     text = str(other.page(replace(query, after=PageEnd(last, "[7]"))).compile(dialect=mysql.dialect()))
     assert "CAST" not in text.partition("WHERE")[2]
     chosen = replace(asked, where=(Condition("at", Comparison.LESS, "2026-02-01T10:00:00.001"),))
-    assert "CAST" not in str(chosen.rows().compile(dialect=mssql.dialect())), "it is no value of the column"
+    assert "WHERE" not in str(chosen.rows().compile(dialect=mssql.dialect())), "it is no value of the column"
 
 
 def test_oracle_converts_a_zoned_timestamp_because_its_driver_drops_the_zone() -> None:

@@ -10,6 +10,10 @@ CHILDREN = (f"{OTHER_ROWS}::test_the_rows_of_inheritance_children_are_no_rows_of
 PARTITIONS = (f"{OTHER_ROWS}::test_a_partitioned_table_has_the_rows_of_its_partitions",)
 MERGED = (f"{OTHER_ROWS}::test_the_key_of_a_table_that_reads_others_proves_nothing",)
 SQLITE = ("tests/connectors/test_jdbc_poll_sqlite_times.py",)
+FILTERS = "tests/connectors/test_jdbc_poll_filters.py"
+OF_MARIADB = (f"{FILTERS}::test_mariadb",)
+OF_POSTGRES = (f"{FILTERS}::test_postgresql",)
+OPERANDS = (f"{FILTERS}::test_an_operand_that_its_column_cannot_have_is_refused",)
 
 POLLED_SQL = (
     Mutant(
@@ -60,5 +64,47 @@ POLLED_SQL = (
         "return in_utc(_timestamp(value)).replace(tzinfo=None)",
         "return _timestamp(value).replace(tzinfo=None)",
         SQLITE,
+    ),
+    Mutant(
+        "a copy has the rows that the server selects by its collation",
+        f"{FOLDER}/rows.py",
+        "[row for row in rows if self._filter.selects(row[self._filter_start :])]",
+        "list(rows)",
+        OF_MARIADB,
+    ),
+    Mutant(
+        "the server leaves out rows by the order of its collation",
+        f"{FOLDER}/row_filter.py",
+        "or (kind is Kind.TEXT and op not in EQUALITY):",
+        "or False:",
+        OF_MARIADB,
+    ),
+    Mutant(
+        "the operand of a filter is rounded to the type of the column",
+        f"{FOLDER}/row_filter.py",
+        "return sa.literal(int(value), sa.BigInteger()) if whole else None",
+        "return sa.literal(int(value), sa.BigInteger())",
+        OF_POSTGRES,
+    ),
+    Mutant(
+        "a date that does not exist is NULL to a filter",
+        f"{FOLDER}/row_filter.py",
+        "return InvalidDate(kind, text)",
+        "return None",
+        OF_MARIADB,
+    ),
+    Mutant(
+        "MySQL compares a text with characters that the column cannot have",
+        f"{FOLDER}/row_filter.py",
+        "(value.isascii() or system not in MYSQL)",
+        "True",
+        OF_MARIADB,
+    ),
+    Mutant(
+        "a run compares a column with a value that it cannot have",
+        f"{FOLDER}/source.py",
+        "raise_problems(filter_problems(task, queries.described))",
+        "pass",
+        OPERANDS,
     ),
 )

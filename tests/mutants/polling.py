@@ -151,7 +151,7 @@ POLLING = (
     Mutant(
         "a row that the filter no longer takes stays as it was",
         "airflow_cdc_provider/connectors/sources/jdbc_poll/rows.py",
-        "not selected",
+        "not self._filter.selects(values[self._filter_start :])",
         "False",
         TABLES,
     ),

@@ -43,8 +43,8 @@ SPECIAL_VALUES = (
     Mutant(
         "times of a polled table are those of the driver",
         f"{POLLED}/select.py",
-        "if select is Select.TEXT or self.is_cast(name) or (kind in TIMES and self.system in EXACT_TEXT):",
-        "if select is Select.TEXT or self.is_cast(name):",
+        "if select is Select.TEXT or (kind in TIMES and self.system in EXACT_TEXT):",
+        "if select is Select.TEXT:",
         TABLES,
     ),
     Mutant(

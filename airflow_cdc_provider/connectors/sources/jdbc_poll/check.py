@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from sqlalchemy import Connection
 
+from airflow_cdc_provider.connectors.row_filters import operand_problems
 from airflow_cdc_provider.connectors.sources.jdbc_poll.catalog import PolledTable, has_index_on, read_catalog
 from airflow_cdc_provider.connectors.sources.jdbc_poll.database import Database
 from airflow_cdc_provider.connectors.sources.jdbc_poll.options import JdbcPollOptions
@@ -57,7 +59,11 @@ def _table_problems(
     except CheckFailed as error:
         return list(error.problems)
     queries = TableQueries(described, task.schema, column, options.offset, database.system)
-    problems = [*_paging_problems(queries), *_catalog_problems(connection, queries, options)]
+    problems = [
+        *filter_problems(task, described),
+        *_paging_problems(queries),
+        *_catalog_problems(connection, queries, options),
+    ]
     if other := _other_zone(connection, queries, options):
         problems.append(other)
     if not has_index_on(connection, described, column):
@@ -65,6 +71,11 @@ def _table_problems(
     if options.key_audit is None and not task.rule.ignores_deletes:
         problems.append(_deletes_undetected(task.table))
     return problems
+
+
+def filter_problems(task: TableTask, described: PolledTable) -> Iterator[Problem]:
+    """Conditions are compared in the types of the source."""
+    return operand_problems(replace(task, schema=described.schema))
 
 
 def require_pageable(queries: TableQueries) -> None:

@@ -45,18 +45,20 @@ class RowConverter:
         self._key_columns = [(schema.column(name).type, self._readers[schema.names.index(name)]) for name in schema.key]
         self._timestamp_type = source.column(queries.timestamp_column).type
         self._offset = queries.offset
+        self._filter = queries.row_filter
+        self._filter_start = len(self._readers) + len(schema.key) + 1
 
     def page_row(self, values: Sequence[Any]) -> Row:
         """A value that no target can store makes an undecoded row. Raises CheckFailed (CPY009) for one in the key,
         which stops this table and no other."""
         width = len(self._readers)
-        timestamp, selected = self._timestamp(values[-2]), values[-1]
+        timestamp = self._timestamp(values[self._filter_start - 1])
         try:
             key = self._key(values[width : width + len(self._key_columns)])
         except Unrepresentable as error:
             problem = unrepresentable_row(self._schema, self._schema.key, str(error), self._has_exact_text)
             raise CheckFailed(problem) from error
-        if not selected:
+        if not self._filter.selects(values[self._filter_start :]):
             return Row(timestamp, key, "", deleted=True)
         try:
             texts = [
@@ -70,10 +72,13 @@ class RowConverter:
         return Row(timestamp, key, f"{{{','.join(texts)}}}")
 
     def table(self, rows: Iterable[Sequence[Any]]) -> pa.Table:
-        """Rows of a copy, in the table's types. Raises BadRecordFound (CPY009)."""
+        """Rows of a copy that match the row filter, in the table's types. Raises BadRecordFound (CPY009)."""
         import pyarrow as pa
 
-        columns = list(zip(*rows, strict=True))
+        selected = [row for row in rows if self._filter.selects(row[self._filter_start :])]
+        if not selected:
+            return arrow_schema(self._schema).empty_table()
+        columns = list(zip(*selected, strict=True))
         arrays = []
         width = len(self._readers)
         for column, read, values in zip(self._schema.columns, self._readers, columns[:width], strict=True):

@@ -1,14 +1,12 @@
 """The queries over one table, as SQLAlchemy expressions. Pure.
 
-The columns of ``page`` and ``rows`` are the selected columns, the key, the timestamp, and whether the row matches the
-row filter.
+The columns of ``page`` and ``rows`` are the selected columns, the key, the timestamp, and those of the row filter.
 """
 
 from __future__ import annotations
 
 import json
-import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -19,29 +17,31 @@ import sqlalchemy as sa
 
 from airflow_cdc_provider.connectors.sources.jdbc_poll.catalog import PolledTable
 from airflow_cdc_provider.connectors.sources.jdbc_poll.column_rules import Order, Select, SourceType, Type
+from airflow_cdc_provider.connectors.sources.jdbc_poll.row_filter import (
+    INTEGERS,
+    MYSQL,
+    POSTGRESQL,
+    SQL_SERVER,
+    SQLITE,
+    TIMES,
+    Expression,
+    RowFilter,
+    narrowing,
+)
 from airflow_cdc_provider.connectors.sources.jdbc_poll.sqlite_times import WALL_TIME, compared, texts_around
 from airflow_cdc_provider.connectors.sources.jdbc_poll.types import source_type
 from airflow_cdc_provider.connectors.sources.jdbc_poll.values import parameter
 from airflow_cdc_provider.connectors.sources.polling.pages import Query
-from airflow_cdc_provider.core.spec.definition import Comparison, Condition
-from airflow_cdc_provider.core.spec.filters import literal
+from airflow_cdc_provider.core.spec.definition import Condition
 from airflow_cdc_provider.core.table.schema import Kind, TableSchema
 from airflow_cdc_provider.core.table.special_values import FLOATS
 
 TEXTUAL = frozenset({Kind.TEXT, Kind.JSON})
-TIMES = frozenset({Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ})
-INTEGERS = frozenset({Kind.INT16, Kind.INT32, Kind.INT64})
-POSTGRESQL = "postgresql"
-SQL_SERVER = "mssql"
-SQLITE = "sqlite"
-MYSQL = frozenset({"mysql", "mariadb"})
 EXACT_TEXT = MYSQL | {POSTGRESQL}
 """Systems whose texts of values are known. Their dates and timestamps may be unrepresentable."""
 
 AS_STORED = sa.types.NullType()
 """The value that the driver returns, whatever the declared type."""
-
-Expression = sa.ColumnElement[Any]
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,10 @@ class TableQueries:
     offset: timedelta
     system: str
     where: Sequence[Condition] = ()
+
+    @cached_property
+    def row_filter(self) -> RowFilter:
+        return RowFilter(self.where, self.described.schema)
 
     @cached_property
     def table(self) -> sa.TableClause:
@@ -88,11 +92,11 @@ class TableQueries:
         return self._from_table(sa.literal(1)).where(*before, *conditions).limit(1)
 
     def rows(self, low: int | None = None, high: int | None = None) -> sa.Select[Any]:
-        """The rows of a copy, with leading key values in ``[low, high)``."""
+        """The rows of a copy, with leading key values in ``[low, high)``. Some may not match the row filter."""
         first = self.table.c[self.schema.key[0]]
         bounds = [first >= low] if low is not None else []
         bounds += [first < high] if high is not None else []
-        return self._select().where(*(self._condition(condition) for condition in self.where), *bounds)
+        return self._select().where(*self._narrowing(), *bounds)
 
     def extent(self) -> sa.Select[Any]:
         """Number of rows, least and greatest leading key value."""
@@ -131,10 +135,9 @@ class TableQueries:
         return sa.cast(column, sa.Text) if self._source_type(name).order is Order.TEXT else column
 
     def _select(self) -> sa.Select[Any]:
-        matches = sa.and_(sa.true(), *(self._condition(condition) for condition in self.where))
-        selected = sa.case((matches, 1), else_=0) if self.where else sa.literal(1)
         names = [column.text_of or column.name for column in self.schema.columns]
-        columns = (*map(self._selected, (*names, *self.schema.key)), self._selected_timestamp, selected)
+        copied, filtered = (*names, *self.schema.key), self.row_filter.columns
+        columns = (*map(self._selected, copied), self._selected_timestamp, *map(self._in_its_kind, filtered))
         return self._from_table(*(column.label(f"c{index}") for index, column in enumerate(columns)))
 
     def _from_table(self, *columns: Expression) -> sa.Select[Any]:
@@ -154,13 +157,23 @@ class TableQueries:
             return stored
         return sa.Function(WALL_TIME, stored, int(self.offset.total_seconds()), type_=sa.Text())
 
+    def _narrowing(self) -> Iterator[Expression]:
+        for condition in self.where:
+            name = condition.column
+            found = narrowing(condition, self.table.c[name], self._source_type(name), self._type(name), self.system)
+            if found is not None:
+                yield found
+
     def _selected(self, name: str) -> Expression:
+        return sa.cast(self.table.c[name], sa.Text) if self.is_cast(name) else self._in_its_kind(name)
+
+    def _in_its_kind(self, name: str) -> Expression:
         """Dates and timestamps are selected as text: for an unrepresentable value a driver raises an error, or returns
         NULL or another date."""
         kind = self.described.schema.column(name).type.kind
         column: Expression = self.table.c[name]
         select = self._source_type(name).select
-        if select is Select.TEXT or self.is_cast(name) or (kind in TIMES and self.system in EXACT_TEXT):
+        if select is Select.TEXT or (kind in TIMES and self.system in EXACT_TEXT):
             return sa.cast(column, sa.Text)
         if kind in TIMES and self.system == SQLITE:
             return sa.type_coerce(column, AS_STORED)
@@ -240,29 +253,3 @@ class TableQueries:
 
     def _source_type(self, name: str) -> SourceType:
         return source_type(self._type(name), self.system)
-
-    def _condition(self, condition: Condition) -> Expression:
-        column, given = self.table.c[condition.column], condition.value
-        kind = self.described.schema.column(condition.column).type.kind
-        values = [literal(kind, v) for v in (given if isinstance(given, tuple) else () if given is None else (given,))]
-        match condition.op:
-            case Comparison.IS_NULL:
-                return column.is_(None)
-            case Comparison.IS_NOT_NULL:
-                return column.is_not(None)
-            case Comparison.IN:
-                return column.in_(values)
-            case Comparison.NOT_IN:
-                return column.not_in(values)
-            case _:
-                return OPERATORS[condition.op](column, values[0])
-
-
-OPERATORS: Mapping[Comparison, Callable[[Any, Any], Expression]] = {
-    Comparison.EQUAL: operator.eq,
-    Comparison.NOT_EQUAL: operator.ne,
-    Comparison.LESS: operator.lt,
-    Comparison.LESS_OR_EQUAL: operator.le,
-    Comparison.GREATER: operator.gt,
-    Comparison.GREATER_OR_EQUAL: operator.ge,
-}

@@ -13,6 +13,7 @@ from airflow_cdc_provider.connectors.key_ranges import range_of
 from airflow_cdc_provider.connectors.source import Copy, SourceStatus, StreamItem, StreamSplit
 from airflow_cdc_provider.connectors.sources.jdbc_poll.catalog import PolledTable, read_catalog
 from airflow_cdc_provider.connectors.sources.jdbc_poll.check import (
+    filter_problems,
     find_problems,
     require_readable,
     timestamp_column_of,
@@ -25,8 +26,9 @@ from airflow_cdc_provider.connectors.sources.jdbc_poll.extras import tls_warning
 from airflow_cdc_provider.connectors.sources.jdbc_poll.identities import read_identities
 from airflow_cdc_provider.connectors.sources.jdbc_poll.options import JdbcPollOptions
 from airflow_cdc_provider.connectors.sources.jdbc_poll.other_kinds import read_other_kinds
+from airflow_cdc_provider.connectors.sources.jdbc_poll.row_filter import Expression
 from airflow_cdc_provider.connectors.sources.jdbc_poll.rows import RowConverter
-from airflow_cdc_provider.connectors.sources.jdbc_poll.select import Expression, TableQueries
+from airflow_cdc_provider.connectors.sources.jdbc_poll.select import TableQueries
 from airflow_cdc_provider.connectors.sources.jdbc_poll.sizes import read_sizes
 from airflow_cdc_provider.connectors.sources.jdbc_poll.timestamps import propose_timestamps
 from airflow_cdc_provider.connectors.sources.jdbc_poll.undetected import undetected_changes
@@ -37,7 +39,7 @@ from airflow_cdc_provider.connectors.sources.polling.reading import first_query,
 from airflow_cdc_provider.connectors.sources.polling.source import PollingSource, require_visible_timestamp, task_of
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import CheckFailed, Problem, SourceUnavailable
+from airflow_cdc_provider.core.errors import CheckFailed, Problem, SourceUnavailable, raise_problems
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.core.spec.definition import Condition, Source
@@ -180,6 +182,7 @@ class JdbcPollSource(PollingSource):
 
     def _require_readable(self, task: TableTask) -> None:
         queries = self._queries(task.table, task.schema)
+        raise_problems(filter_problems(task, queries.described))
         require_readable(self.database, queries)
         require_visible_timestamp(task, queries.timestamp_column)
 

@@ -26,10 +26,10 @@ def wall_time(stored: object, offset_s: int) -> str | None:
     if found is None:
         return None
     day, time, fraction, zone = found.groups()
-    text = f"{day} {time}.{(fraction or '')[:DIGITS]:0<{DIGITS}}"
+    microsecond = int((fraction or "")[:DIGITS].ljust(DIGITS, "0"))
     try:
-        moment = datetime.fromisoformat(text)
-        return compared(moment + timedelta(seconds=offset_s)) if zone and offset_s else text
+        moment = datetime.fromisoformat(f"{day} {time}").replace(microsecond=microsecond)
+        return compared(moment + timedelta(seconds=offset_s) if zone else moment)
     except (ValueError, OverflowError):
         return None
 
