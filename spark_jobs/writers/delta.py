@@ -51,8 +51,10 @@ from spark_jobs.runtime.sessions import MAX_INTERPRETED_ROWS, disable_codegen, s
 from spark_jobs.writers.catalog_names import ensure_registered, require_name_free
 from spark_jobs.writers.delta_local import DeltaLocalWriter
 from spark_jobs.writers.delta_maintenance import maintain
+from spark_jobs.writers.expected_states import require_fit
 from spark_jobs.writers.former_columns import taken_in
 from spark_jobs.writers.merge_errors import as_integrity_error
+from spark_jobs.writers.refused_writes import require_accepted
 from spark_jobs.writers.shared_tables import missing_columns, require_equal_types, require_same_use
 from spark_jobs.writers.writer import CopyCommit, MergeCounts, merge_plan
 
@@ -132,11 +134,13 @@ class DeltaWriter:
         with self._translate_lost_race(task, record):
             added = self._add_columns(task, rows.batch.added)
         before = self.tables.state(task.table, task.target)
+        require_fit(before)
         return self._merge_in_spark(task, rows, merge_plan(task, rows.batch, added), record, before)
 
     def merge_locally(self, task: TableTask, rows: StagedRows, record: ControlRecord) -> MergeCounts:
         self._register(task)
         before = self.tables.state(task.table, task.target)
+        require_fit(before)
         plan = merge_plan(task, rows.batch, rows.batch.added)
         return self._local_writer.merge(task, rows, plan, record, before)
 
@@ -178,8 +182,9 @@ class DeltaWriter:
                 break
             except LOST_RACE:
                 continue
-            except (Py4JJavaError, PySparkException):
+            except (Py4JJavaError, PySparkException) as error:
                 if not has_commit(self.tables.state(task.table, task.target), record):
+                    require_accepted(error, location)
                     raise
                 break
         self._require_commit(task, record)
@@ -200,6 +205,7 @@ class DeltaWriter:
                 return counts or MergeCounts()
             if after.token != before.token or after.restored:
                 break
+            require_fit(after)
         raise superseded_by(after, record)
 
     def maintain(self, task: TableTask, keep: timedelta) -> tuple[str, ...]:
@@ -220,8 +226,9 @@ class DeltaWriter:
             failpoint("merge.after_commit")
         except LOST_RACE:
             return None
-        except (Py4JJavaError, PySparkException):
+        except (Py4JJavaError, PySparkException) as error:
             if not has_commit(self.tables.state(task.table, task.target), record):
+                require_accepted(error, self.tables.locate(task.target))
                 raise
             return None
         if not rows:
@@ -276,8 +283,9 @@ class DeltaWriter:
             yield
         except LOST_RACE:
             self._require_commit(task, record)
-        except (Py4JJavaError, PySparkException):
+        except (Py4JJavaError, PySparkException) as error:
             if not has_commit(self.tables.state(task.table, task.target), record):
+                require_accepted(error, self.tables.locate(task.target))
                 raise
 
     def _register(self, task: TableTask) -> None:

@@ -41,6 +41,7 @@ from airflow_cdc_provider.targets.target import TargetState
 from airflow_cdc_provider.targets.versioned import SHARED_TRIES
 from spark_jobs.batches.staged_rows import StagedRows
 from spark_jobs.copies.copied_rows import CopiedRows
+from spark_jobs.writers.expected_states import require_fit
 from spark_jobs.writers.former_columns import taken_in
 from spark_jobs.writers.iceberg_maintenance import maintain
 from spark_jobs.writers.merge_errors import as_integrity_error
@@ -129,6 +130,7 @@ class IcebergWriter:
             before = self.tables.state(task.table, task.target)
             if not _can_commit(before, record) or before.control is None or before.control.window != batch.lo_window:
                 raise superseded_by(before, record)
+            require_fit(before)
             self._merge_on_branch(task, rows.spark, statement, before, record)
             failpoint("merge.before_commit")
             if self.tables.publish(task.target, before, record):

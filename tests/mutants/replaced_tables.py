@@ -10,6 +10,7 @@ TESTS = ("tests/connectors/test_postgres_replaced_tables.py",)
 MYSQL_TESTS = ("tests/connectors/test_mysql_replaced_tables.py",)
 
 COLUMNS = "tests/spark/test_altered_target_columns.py"
+LAKES = "tests/spark/test_altered_lake_columns.py"
 ROUNDS = f"{COLUMNS}::test_a_column_that_rounds_values_stops_its_table_until_it_is_copied_again"
 TARGET = "airflow_cdc_provider/targets/database/target.py"
 
@@ -156,5 +157,26 @@ REPLACED_TABLES = (
         "UNION ALL {ON_TABLE} WHERE {OF_LOGIN}",
         "UNION ALL {ON_TABLE} WHERE {OF_LOGIN} AND {OF_OTHERS}",
         TESTS,
+    ),
+    Mutant(
+        "a column of a lake that rounds values is written to",
+        "airflow_cdc_provider/targets/sparksql/table_columns.py",
+        "if given is not None and not keeps_values(given, kind):",
+        "if given is not None and not given:",
+        (LAKES,),
+    ),
+    Mutant(
+        "a merge whose column was dropped before its commit is published",
+        "airflow_cdc_provider/targets/iceberg/target.py",
+        "if columns is None and (found := self._read(iceberg_table, record.table).unfit):",
+        "if columns and (found := self._read(iceberg_table, record.table).unfit):",
+        (f"{LAKES}::test_a_column_that_is_altered_during_a_merge_is_not_published",),
+    ),
+    Mutant(
+        "a constraint that somebody gave to a table is an unexpected error",
+        "spark_jobs/writers/refused_writes.py",
+        "    for name, (part, do) in REFUSALS.items():\n",
+        "    for name, (part, do) in {}.items():\n",
+        (f"{LAKES}::test_a_rule_of_a_table_that_refuses_a_change_blocks_it",),
     ),
 )

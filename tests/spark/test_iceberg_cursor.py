@@ -33,7 +33,7 @@ from airflow_cdc_provider.targets.iceberg.target import IcebergTarget
 TABLE, TARGET = "public.orders", "orders"
 SCHEMA = TableSchema(TABLE, (Column("id", LogicalType(Kind.INT64), False),), ("id",))
 IDENTITY = TableIdentity("16384", {"id": ColumnIdentity(1, "20", "730")}, last_number=1)
-COLUMNS = pa.schema([("id", pa.int64())])
+COLUMNS = pa.schema([("id", pa.int64()), ("_cdc_order", pa.string())])
 
 
 def control(fence: int, window: int, state: TableState = TableState.REPLICATING, attempt: str = "a") -> ControlRecord:

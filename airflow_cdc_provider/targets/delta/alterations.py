@@ -15,11 +15,11 @@ from typing import Any
 from airflow_cdc_provider.core.table.alterations import Alter, Alteration
 from airflow_cdc_provider.core.table.schema import Kind
 from airflow_cdc_provider.targets.delta.ddl import COLUMN_MAPPING, PHYSICAL_NAME, STATISTICS, is_listed
-from airflow_cdc_provider.targets.delta.local_engine.protocol_support import delta_type
 from airflow_cdc_provider.targets.delta.metadata import TableMetadata
 from airflow_cdc_provider.targets.delta.names import path_table
 from airflow_cdc_provider.targets.delta.options import TableFeature
 from airflow_cdc_provider.targets.sparksql.names import quoted, text_literal
+from airflow_cdc_provider.targets.sparksql.table_columns import type_name
 from airflow_cdc_provider.targets.sparksql.types import column_type
 
 MAX_ID, ID = "delta.columnMapping.maxColumnId", "delta.columnMapping.id"
@@ -68,7 +68,7 @@ def altered(table: TableMetadata, alterations: Sequence[Alteration]) -> TableMet
                 fields[at] = {**fields[at], "name": one.to.name}
                 _rename_statistics(configuration, name, one.to.name)
             case Alter.WIDEN if one.to:
-                fields[at] = _widened(fields[at], delta_type(one.to.type))
+                fields[at] = _widened(fields[at], type_name(one.to.type))
                 table = _with_timestamps(table) if one.to.type.kind is Kind.TIMESTAMP else table
             case Alter.COMMENT:
                 fields[at] = _commented(fields[at], one.comment)

@@ -308,7 +308,9 @@ class DeltaTarget(VersionedTarget):
         elif control is not None:
             control = self.logged(table, control)
         shared = control is not None and control.shared
-        found = unfit(delta_table, self.locate(delta_table.table_uri.rstrip("/").rpartition("/")[2]))
+        schema = control.schema if control and not history.restored else None
+        where = self.locate(delta_table.table_uri.rstrip("/").rpartition("/")[2])
+        found = unfit(delta_table, where, schema, shared)
         return TargetState(True, control, version, identity, token, history.restored, shared, found)
 
     def _is_shared(self, delta_table: Any) -> bool:

@@ -13,6 +13,7 @@ from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem, of_table
 from airflow_cdc_provider.core.spec.definition import Target
 from airflow_cdc_provider.core.storage.locations import ABFSS, FOLDER, GS, S3, parse_location
+from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.core.table.unfit import Unfit
 from airflow_cdc_provider.targets.common_checks import (
     check_catalog_name,
@@ -24,6 +25,7 @@ from airflow_cdc_provider.targets.iceberg.catalog import CatalogLocation
 from airflow_cdc_provider.targets.iceberg.options import Storage
 from airflow_cdc_provider.targets.iceberg.store_properties import lacks_region
 from airflow_cdc_provider.targets.iceberg.table_files import why_not_usable
+from airflow_cdc_provider.targets.sparksql.table_columns import unfit_columns
 from airflow_cdc_provider.targets.target import TargetState
 
 METADATA_COLUMNS = frozenset(
@@ -48,6 +50,9 @@ REMEDIES = (
     ),
 )
 """Pattern of an error → what to do."""
+
+OTHER_NAMES = {"int": "integer", "timestamp": "timestamp_ntz", "timestamptz": "timestamp"}
+"""Iceberg's names of types → Delta's, where they differ."""
 
 FORMAT_VERSION = 2
 """The first version with row-level deletes, and the last one that the library can write."""
@@ -137,12 +142,19 @@ def table_problems(target: CheckedTarget, task: TableTask) -> Iterator[Problem]:
         yield Problem("TGT019", what, task.table, found, "", do, columns=tuple(reserved))
 
 
-def unfit(iceberg_table: Any, location: str) -> Unfit | None:
+def unfit(iceberg_table: Any, location: str, schema: TableSchema | None, shared: bool) -> Unfit | None:
+    """``schema``: of the copy, None if that is unknown."""
     version = iceberg_table.metadata.format_version
     if version == FORMAT_VERSION:
-        return None
+        types = {field.name.lower(): _type_name(field.field_type) for field in iceberg_table.schema().fields}
+        return unfit_columns(location, types, schema, shared) if schema else None
     do = "resync into a new table; the library cannot write fences into format 3 yet"
     return Unfit(Problem("TGT018", "table format that does not support fences", location, f"format {version}", "2", do))
+
+
+def _type_name(kind: Any) -> str:
+    name = str(kind).replace(" ", "")
+    return OTHER_NAMES.get(name, name)
 
 
 def _check_table(target: CheckedTarget, task: TableTask) -> Iterator[Problem]:

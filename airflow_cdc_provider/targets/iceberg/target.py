@@ -13,7 +13,7 @@ from typing import Any
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import Problem, TargetUnavailable
+from airflow_cdc_provider.core.errors import Blocked, Problem, TargetUnavailable
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.spec.definition import Target
 from airflow_cdc_provider.core.table.alterations import Alteration
@@ -203,6 +203,8 @@ class IcebergTarget(VersionedTarget):
         with self._translate_errors(target_table), self.open(target_table) as (catalog, iceberg_table):
             if iceberg_table is None or not self._is_current(iceberg_table, expected, record.table):
                 return False
+            if columns is None and (found := self._read(iceberg_table, record.table).unfit):
+                raise Blocked(found.problem)  # a change of columns is no new version
             try:
                 failpoint("publish.before")
                 publish(catalog, iceberg_table, record, columns or {})
@@ -280,7 +282,8 @@ class IcebergTarget(VersionedTarget):
             return TargetState(not shared, version=version, identity=identity, shared=shared)
         control = history.record and self.logged(table, history.record)
         shared = control is not None and control.shared
-        found = unfit(iceberg_table, self.locate(iceberg_table.name()[-1]))
+        schema = control.schema if control and not history.restored else None
+        found = unfit(iceberg_table, self.locate(iceberg_table.name()[-1]), schema, shared)
         return TargetState(True, control, version, identity, history.token, history.restored, shared, found)
 
     def _read_history(self, iceberg_table: Any, table: str) -> TableHistory:

@@ -8,11 +8,12 @@ from dataclasses import replace
 from typing import Any
 
 from airflow_cdc_provider.core.table.merge_plan import DELETED, ORDER, MergePlan, schema_delta
-from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.table.schema import Column, Kind, TableSchema
 from airflow_cdc_provider.targets.delta.ddl import PHYSICAL_NAME, STATISTICS, is_listed, needs_column_mapping
 from airflow_cdc_provider.targets.delta.local_engine.deletion_vectors import IN_FILE, INLINE
 from airflow_cdc_provider.targets.delta.local_engine.log_replay import ActiveFile, TableSnapshot
 from airflow_cdc_provider.targets.needs_spark import NeedsSpark
+from airflow_cdc_provider.targets.sparksql.table_columns import type_name
 
 READER, WRITER = 3, 7
 FEATURES = frozenset({"deletionVectors", "timestampNtz", "appendOnly", "invariants"})
@@ -34,22 +35,6 @@ INDEXED_COLUMNS = 32
 FLOATING = frozenset({Kind.FLOAT32, Kind.FLOAT64})
 
 TIMESTAMP_NTZ = "timestamp_ntz"
-
-_TYPES: dict[Kind, str] = {
-    Kind.BOOLEAN: "boolean",
-    Kind.INT16: "short",
-    Kind.INT32: "integer",
-    Kind.INT64: "long",
-    Kind.FLOAT32: "float",
-    Kind.FLOAT64: "double",
-    Kind.TEXT: "string",
-    Kind.JSON: "string",
-    Kind.UUID: "string",
-    Kind.BYTES: "binary",
-    Kind.DATE: "date",
-    Kind.TIMESTAMP: TIMESTAMP_NTZ,
-    Kind.TIMESTAMPTZ: "timestamp",
-}
 
 
 def require_plan(plan: MergePlan) -> None:
@@ -85,7 +70,7 @@ def with_added_columns(snapshot: TableSnapshot, columns: Sequence[Column]) -> Ta
         raise NeedsSpark("column names with special characters")
     if any(column.initial is not None for column in delta.added):
         raise NeedsSpark("an added column with an initial value")
-    types = [delta_type(column.type) for column in delta.missing]
+    types = [type_name(column.type) for column in delta.missing]
     if TIMESTAMP_NTZ in types and "timestampNtz" not in snapshot.protocol["writerFeatures"]:
         raise NeedsSpark("a table without the feature timestampNtz")
     schema = json.loads(snapshot.metadata["schemaString"])
@@ -145,17 +130,11 @@ def columns_with_statistics(metadata: Mapping[str, Any]) -> Sequence[str]:
 def expected_columns(schema: TableSchema, soft: bool) -> Iterator[tuple[str, str]]:
     """Names and Delta types of a target table."""
     for column in schema.columns:
-        yield column.name, delta_type(column.type)
+        yield column.name, type_name(column.type)
     if schema.key:
         yield ORDER, "string"
     if soft:
         yield DELETED, "boolean"
-
-
-def delta_type(logical: LogicalType) -> str:
-    if logical.kind is Kind.DECIMAL:
-        return f"decimal({logical.precision},{logical.scale})"
-    return _TYPES[logical.kind]
 
 
 def _columns(metadata: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
