@@ -1,12 +1,20 @@
-"""A window in which the changes of a table come from another server, with lower positions: a hole of the table."""
+"""A window in which the changes of a table come from another server, with lower positions, or from a connector that
+started without its offsets: a hole of the table.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from airflow_cdc_provider.core.log.change_log import EXPIRED, Hole, Manifest
 from airflow_cdc_provider.core.log.server_orders import ServerOrder, join_orders
+
+REMEDY = "let the connector copy its tables into new topics or a new folder"
+STARTED = (
+    "the connector started without its offsets, and did not copy its tables: changes between its last transaction "
+    f"before and its first one after the start may be missing; {REMEDY}"
+)
 
 
 def known_orders(previous: Manifest) -> tuple[ServerOrder, ...]:
@@ -16,17 +24,31 @@ def known_orders(previous: Manifest) -> tuple[ServerOrder, ...]:
 
 
 def with_orders(manifest: Manifest, known: Iterable[ServerOrder], seen: Iterable[ServerOrder]) -> Manifest:
-    """``known``: those of the windows before; ``seen``: those of this window."""
+    """``known``: those of the windows before; ``seen``: those of this window. A connector that started again may have
+    left out changes of each of its tables."""
     orders = tuple(join_orders(known, seen))
-    back = {order.table: order for order in orders if order.back and order.table in manifest.tables}
-    holes = [_hole(order, manifest) for _, order in sorted(back.items())]
+    details = dict.fromkeys(_tables_left_out(manifest, orders), STARTED)
+    details |= {order.table: _behind(order) for order in orders if order.back}
+    holes = [
+        Hole(EXPIRED, table, "", position=manifest.hi, detail=detail)
+        for table, detail in sorted(details.items())
+        if table in manifest.tables
+    ]
     return replace(manifest, orders=orders, holes=(*manifest.holes, *holes))
 
 
-def _hole(order: ServerOrder, manifest: Manifest) -> Hole:
+def _behind(order: ServerOrder) -> str:
     servers = ", ".join(sorted(order.back))
-    detail = (
-        f"the connector follows another server: changes of {servers} have lower positions than those before, so their "
-        "order is unknown; let the connector copy its tables into new topics or a new folder"
+    return (
+        f"the connector follows another server, or one that was restored: changes of {servers} have lower positions "
+        f"than those before, so their order is unknown; {REMEDY}"
     )
-    return Hole(EXPIRED, order.table, "", position=manifest.hi, detail=detail)
+
+
+def _tables_left_out(manifest: Manifest, orders: Sequence[ServerOrder]) -> Iterator[str]:
+    """The tables of connectors that started again: all, if there is no other connector, since a table without changes
+    before may have some that were left out."""
+    started = {server for order in orders for server in order.restarts.values()}
+    if started and all(order.last.keys() <= started for order in orders):
+        yield from manifest.tables
+    yield from (order.table for order in orders if not started.isdisjoint(order.last))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 from airflow_cdc_provider.core.log.change_log import EXPIRED, Manifest, TableSlice
@@ -71,3 +72,17 @@ def test_a_table_that_stopped_starts_again_without_the_servers_of_before() -> No
     assert [(hole.table, hole.kind) for hole in stopped.holes] == [("d.t", EXPIRED)]
     assert known_orders(stopped) == ()
     assert with_orders(manifest, known_orders(stopped), [later]).holes == ()
+
+
+def test_a_connector_that_started_again_may_have_left_out_changes_of_all_its_tables() -> None:
+    manifest = Manifest("log", 8, 1, {}, {}, "", "a", "", {name: TableSlice("") for name in ("d.t", "d.u", "d.v")})
+    before = [order_of(("p", 1, "10")), replace(order_of(("p", 1, "10")), table="d.u")]
+    again = OrderOfMessages("p/0", "d.t", 5)
+    again.add_start("p", "tx 9")
+    found = with_orders(manifest, before, [again.order])
+    assert [(hole.table, hole.kind) for hole in found.holes] == [(name, EXPIRED) for name in ("d.t", "d.u", "d.v")]
+    other = replace(order_of(("q", 1, "10")), table="d.v", channel="q/0")
+    found = with_orders(manifest, [*before, other], [again.order])
+    assert [hole.table for hole in found.holes] == ["d.t", "d.u"], "the third is of another connector"
+    assert with_orders(manifest, known_orders(found), [again.order]).holes == ()
+    assert from_plain(ServerOrder, to_plain(again.order)) == again.order

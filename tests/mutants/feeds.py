@@ -122,9 +122,30 @@ FEEDS = (
     Mutant(
         "positions of two servers are compared",
         "spark_jobs/windows/changed_servers.py",
-        "holes = [_hole(order, manifest) for _, order in sorted(back.items())]",
-        "holes: list[Hole] = []",
+        "details |= {order.table: _behind(order) for order in orders if order.back}",
+        "pass",
         ("tests/core/test_server_orders.py",),
+    ),
+    Mutant(
+        "a connector that starts without offsets left nothing out",
+        "spark_jobs/windows/changed_servers.py",
+        "details = dict.fromkeys(_tables_left_out(manifest, orders), STARTED)",
+        "details: dict[str, str] = {}",
+        ("tests/core/test_server_orders.py",),
+    ),
+    Mutant(
+        "a connector that sends its first transaction again left changes out",
+        "airflow_cdc_provider/core/log/server_orders.py",
+        "for start, server in begun.items() if start not in self.starts}",
+        "for start, server in begun.items()}",
+        ("tests/connectors/formats/test_debezium_servers.py",),
+    ),
+    Mutant(
+        "rows of PostgreSQL have the order of its log",
+        "airflow_cdc_provider/connectors/decoders/debezium/servers.py",
+        "previous, _ = sequence_of(source)",
+        "_, previous = sequence_of(source)",
+        ("tests/connectors/formats/test_debezium_servers.py",),
     ),
     Mutant(
         "changes that are sent again are those of another server",

@@ -3,7 +3,11 @@
 A position in the binlog of MySQL or MariaDB is that of one server. When a connector follows a failover, the changes of
 the new server can have lower positions than those before: they would count as older ones. Two facts distinguish them
 from changes that a restarted connector sends again. The number in a GTID is higher than any before, or the server is
-new; without GTIDs, the position is higher than any of this server.
+new; without GTIDs, the position is higher than any of this server. Numbers of PostgreSQL, which has no GTIDs, are the
+times of commits.
+
+A connector that starts without offsets, at the end of the log or at a slot that was created anew, does not send the
+changes between. Its first transaction has no position, and is either a new one, or was sent before.
 """
 
 from __future__ import annotations
@@ -28,7 +32,9 @@ Ends = Mapping[str, Transaction]
 class ServerOrder:
     """What the messages of a table in one channel show. ``start``: the offset of the first one. ``top``: the highest
     position. ``first``, ``last``: the transaction of each server with the lowest and the highest number. ``back``: the
-    last one of each server that follows a higher position; if the server is known, only those that are new count."""
+    last one of each server that follows a higher position; if the server is known, only those that are new count.
+    ``starts``: the transactions without a position. ``restarts``: the new ones of them after others with a position,
+    each with its server."""
 
     channel: str
     table: str
@@ -37,6 +43,8 @@ class ServerOrder:
     first: Ends = field(default_factory=dict)
     last: Ends = field(default_factory=dict)
     back: Ends = field(default_factory=dict)
+    starts: Mapping[str, str] = field(default_factory=dict)
+    restarts: Mapping[str, str] = field(default_factory=dict)
 
     def then(self, later: ServerOrder) -> ServerOrder:
         """Of this and of a later part of the channel."""
@@ -44,7 +52,16 @@ class ServerOrder:
         behind = [(server, found) for server, found in ends if found.at < self.top]
         back = {server: found for server, found in [*later.back.items(), *behind] if self._is_new(server, found)}
         last = {server: max(found, self.last.get(server, found)) for server, found in later.last.items()}
-        return replace(self, top=max(self.top, later.top), last={**self.last, **last}, back={**self.back, **back})
+        begun = {**later.restarts, **(later.starts if self.top else {})}
+        restarts = {start: server for start, server in begun.items() if start not in self.starts}
+        return replace(
+            self,
+            top=max(self.top, later.top),
+            last={**self.last, **last},
+            back={**self.back, **back},
+            starts={**self.starts, **later.starts},
+            restarts={**self.restarts, **restarts},
+        )
 
     def _is_new(self, server: str, found: Transaction) -> bool:
         known = self.last.get(server)
@@ -60,6 +77,13 @@ class OrderOfMessages:
         self._last: dict[str, Transaction] = {}
         self._back: dict[str, Transaction] = {}
         self._top = ""
+        self._starts: dict[str, str] = {}
+        self._restarts: dict[str, str] = {}
+
+    def add_start(self, server: str, start: str) -> None:
+        if self._top and start not in self._starts:
+            self._restarts[start] = server
+        self._starts[start] = server
 
     def add(self, server: str, number: int, at: str) -> None:
         known = self._last.get(server)
@@ -74,12 +98,13 @@ class OrderOfMessages:
 
     @property
     def order(self) -> ServerOrder:
-        return ServerOrder(self.channel, self.table, self.start, self._top, self._first, self._last, self._back)
+        order = ServerOrder(self.channel, self.table, self.start, self._top, self._first, self._last, self._back)
+        return replace(order, starts=self._starts, restarts=self._restarts)
 
 
 def join_orders(known: Iterable[ServerOrder], seen: Iterable[ServerOrder]) -> Iterator[ServerOrder]:
     """One per channel and table. ``known``: those of the windows before; ``seen``: those of this window."""
-    joined = {(order.channel, order.table): replace(order, first={}, back={}) for order in known}
+    joined = {(order.channel, order.table): replace(order, first={}, back={}, restarts={}) for order in known}
     for order in sorted(seen, key=lambda one: (one.channel, one.start)):
         before = joined.get((order.channel, order.table))
         joined[order.channel, order.table] = before.then(order) if before else order

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -21,9 +22,19 @@ def source(file: str, pos: int, gtid: str | None, **others: Any) -> dict[str, An
 
 
 def watched(*sources: dict[str, Any], at_ms: int = 1) -> list[ServerOrder]:
-    """The same from JSON and from columns."""
+    """The same from JSON, whatever blanks it has, and from columns."""
+    found = [watched_once(sources, at_ms, separators) for separators in ((",", ":"), (", ", ": "))]
+    assert found[0] == found[1]
+    return found[0]
+
+
+def envelope(source: dict[str, Any]) -> dict[str, Any]:
+    return {"after": {"id": 1}, "source": source, "op": "c"}
+
+
+def watched_once(sources: Sequence[dict[str, Any]], at_ms: int, separators: tuple[str, str]) -> list[ServerOrder]:
     messages = [
-        Message(json.dumps({"after": {"id": 1}, "source": one, "op": "c"}).encode(), None, (), "p", "p/0", at, at_ms)
+        Message(json.dumps(envelope(one), separators=separators).encode(), None, (), "p", "p/0", at, at_ms)
         for at, one in enumerate(sources, 5)
     ]
     as_json, as_columns = (Servers(lambda table: table if table != "d.other" else "") for _ in range(2))
@@ -72,4 +83,63 @@ def test_only_copied_tables_are_watched_and_files_have_one_channel() -> None:
 
 
 def test_messages_of_other_connectors_have_no_servers() -> None:
-    assert watched({"connector": "postgresql", "schema": "d", "table": "t", "lsn": 7}) == []
+    assert watched({"connector": "sqlserver", "db": "d", "schema": "s", "table": "t", "commit_lsn": "1:2:3"}) == []
+
+
+def wal(previous: int | None, lsn: int, at_ms: int, tx: int = 7, **others: Any) -> dict[str, Any]:
+    """A change of PostgreSQL in a transaction that was committed at a time."""
+    sequence = json.dumps([None if previous is None else str(previous), str(lsn)], separators=(",", ":"))
+    block = {"version": "3.5.0.Final", "connector": "postgresql", "name": "p", "ts_ms": at_ms, "snapshot": "false"}
+    block |= {"db": "d", "sequence": sequence, "ts_us": at_ms * 1000, "schema": "public", "table": "t"}
+    return {**block, "txId": tx, "lsn": lsn, **others}
+
+
+def restarts(*sources: dict[str, Any]) -> list[str]:
+    return [server for order in join_orders([], watched(*sources)) for server in order.restarts.values()]
+
+
+SENT = [
+    wal(None, 900, 100, 1),
+    wal(None, 910, 100, 1),
+    wal(920, 950, 120, 2),
+    wal(960, 940, 110, 3),  # it wrote before the other one was committed; the clock of the server went back
+    wal(980, 985, 130, 4),
+]
+
+
+def test_a_restored_server_of_postgresql_is_found() -> None:
+    assert back(*SENT, wal(500, 510, 900, 9)) == ["p, database d"]
+    assert back(*SENT, wal(500, 510, 900, 9, table="u")) == [], "of another table"
+    assert back(*SENT, wal(500, 510, 900, 9, snapshot="incremental")) == []
+    assert back(*SENT, wal(1000, 970, 900, 9)) == [], "a transaction that began before others ended"
+
+
+@pytest.mark.parametrize("again", range(len(SENT)))
+def test_a_connector_of_postgresql_may_send_changes_again(again: int) -> None:
+    """After a restart; without any offsets, from its first transaction on."""
+    sent = [*SENT, *SENT[again:], wal(990, 995, 140, 5)]
+    assert back(*sent) == restarts(*sent) == []
+    for cut in range(1, len(sent)):
+        parts = watched(*sent[:cut]), watched(*sent[cut:])
+        (order,) = join_orders(parts[0], parts[1])
+        assert (order.back, order.restarts) == ({}, {}), cut
+
+
+def test_a_connector_of_postgresql_that_starts_without_offsets_is_found() -> None:
+    start = wal(None, 4000, 900, 9)
+    assert restarts(*SENT, start) == ["p, database d"]
+    (order,) = join_orders(watched(*SENT), watched(start, wal(4100, 4200, 910, 10)))
+    assert list(order.restarts.values()) == ["p, database d"]
+    (order,) = join_orders([order], watched(wal(4300, 4400, 920, 11), start))
+    assert order.restarts == {}, "it was found once, and is sent again"
+
+
+def test_a_first_transaction_after_a_copy_or_another_first_one_is_legal() -> None:
+    """A connector that stops after its first transaction has not stored the end of it."""
+    copied = wal(None, 890, 90, 0, snapshot="last")
+    assert restarts(copied, *SENT) == []
+    assert restarts(*SENT[:2], wal(None, 1000, 120, 2), wal(1010, 1020, 130, 3)) == []
+
+
+def test_a_connector_that_sends_no_ends_of_transactions_has_no_server() -> None:
+    assert watched(wal(1, 2, 3, sequence=None)) == []

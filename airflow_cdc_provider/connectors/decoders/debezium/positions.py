@@ -119,7 +119,7 @@ def file_digits(name: Any) -> str:
 
 def postgresql(source: Source, ordinal: int | None, snapshot: str, offset: int | None, keyless: bool) -> EventPosition:
     """Without transaction metadata, equal rows of a table without key differ only by their offsets."""
-    previous, lsn = _sequence(source)
+    previous, lsn = sequence_of(source)
     if snapshot != "none" and not previous:
         return EventPosition("0" * 32, f"{lsn if snapshot == 'initial' else required_order(offset):016x}")
     if ordinal is None:
@@ -127,7 +127,7 @@ def postgresql(source: Source, ordinal: int | None, snapshot: str, offset: int |
     return EventPosition(f"{previous or lsn:016x}{lsn:016x}", f"{ordinal:016x}")
 
 
-def _sequence(source: Mapping[str, Any]) -> tuple[int, int]:
+def sequence_of(source: Mapping[str, Any]) -> tuple[int, int]:
     """The end of the previous transaction and the LSN of the event; 0 if unknown."""
     sequence = source.get("sequence")
     if sequence is None:

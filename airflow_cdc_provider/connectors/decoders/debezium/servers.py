@@ -1,4 +1,9 @@
-"""The servers that messages of Debezium's connectors for MySQL and MariaDB come from, by their source blocks. Pure.
+"""The servers that messages of Debezium's connectors for MySQL, MariaDB and PostgreSQL come from, by their source
+blocks. Pure.
+
+A server of PostgreSQL is not named, and its numbers are the times of its commits. Its position is the end of the
+previous transaction: the LSN of a row is lower than that of a row of an earlier transaction if both were open at a
+time. Only the first transaction of a connector without offsets has no such end.
 
 In files, which have no common order, the channel is that of all files: they are read by age.
 """
@@ -7,21 +12,71 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from airflow_cdc_provider.connectors.decoders.common import exact_json
 from airflow_cdc_provider.connectors.decoders.common.dead_letters import DecodeError
 from airflow_cdc_provider.connectors.decoders.common.message import Message, MessageColumns
-from airflow_cdc_provider.connectors.decoders.debezium.positions import file_digits, read_number, snapshot_of
+from airflow_cdc_provider.connectors.decoders.debezium.positions import (
+    file_digits,
+    read_number,
+    sequence_of,
+    snapshot_of,
+)
 from airflow_cdc_provider.connectors.decoders.debezium.snapshots import SOURCE
 from airflow_cdc_provider.connectors.decoders.debezium.source_block import table_of
 from airflow_cdc_provider.core.log.server_orders import OrderOfMessages, ServerOrder
 
-CONNECTOR = re.compile(rb'"connector"\s*:\s*"(?:mysql|mariadb)"')
-CONNECTORS = ("mysql", "mariadb")
+CONNECTOR = re.compile(rb'"connector"\s*:\s*"(?:mysql|mariadb|postgresql)"')
+WAL = re.compile(
+    rb'"connector":"postgresql","name":"([^"\\]*)","ts_ms":(\d{1,18}),"snapshot":"false","db":"([^"\\]*)",'
+    rb'"sequence":"\[\\"([1-9]\d{0,18})\\",\\"\d{1,19}\\"\]"[^{}\\]*?,"schema":"([^"\\]+)","table":"([^"\\]+)"'
+)
+"""A change of PostgreSQL as current connectors write it, which need not be parsed: these are most of all messages."""
 GTID = re.compile(r"(.+)[:-](\d{1,19})")
 """`server:number`, with a tag between them or without; of MariaDB `domain-server-number`."""
-FIELDS = ("connector", "db", "table", "snapshot", "file", "pos", "gtid", "server_id")
+FIELDS = (
+    *("connector", "name", "db", "schema", "table", "snapshot", "ts_ms"),
+    *("file", "pos", "gtid", "server_id", "sequence", "lsn", "txId"),
+)
+
+
+class _Place(NamedTuple):
+    """As in ``OrderOfMessages``. ``start``: the transaction, if it has no position because the connector started with
+    it."""
+
+    server: str
+    number: int
+    at: str
+    start: str = ""
+
+
+def _in_binlog(source: Mapping[str, Any]) -> _Place:
+    at = f"{file_digits(source.get('file'))}{read_number(source, 'pos', 16):016x}"
+    base = str(source["file"]).rpartition(".")[0]
+    gtid = GTID.fullmatch(str(source.get("gtid") or ""))
+    server, number = (gtid[1], int(gtid[2])) if gtid else (f"server {source.get('server_id')}", int(at, 16))
+    return _Place(f"{server} ({base})", number, at)
+
+
+def _in_wal(source: Mapping[str, Any]) -> _Place | None:
+    """None for a connector that does not send ends of transactions."""
+    if source.get("sequence") is None:
+        return None
+    previous, _ = sequence_of(source)
+    server, number = _server_of(source.get("name"), source.get("db")), read_number(source, "ts_ms", 16)
+    return _Place(server, number, f"{previous:016x}", "" if previous else f"{source.get('txId')} at {number}")
+
+
+def _server_of(name: Any, database: Any) -> str:
+    return f"{name}, database {database}"
+
+
+PLACES: Mapping[str, Callable[[Mapping[str, Any]], _Place | None]] = {
+    "mysql": _in_binlog,
+    "mariadb": _in_binlog,
+    "postgresql": _in_wal,
+}
 
 
 class Servers:
@@ -30,6 +85,8 @@ class Servers:
     def __init__(self, copied_table: Callable[[str], str]) -> None:
         self._copied_table = copied_table
         self._orders: dict[tuple[str, str], OrderOfMessages] = {}
+        self._names: dict[tuple[bytes, bytes], str] = {}
+        self._servers: dict[tuple[bytes, bytes], str] = {}
 
     @property
     def orders(self) -> tuple[ServerOrder, ...]:
@@ -40,7 +97,9 @@ class Servers:
         if message.value is None or at < 0:
             return
         block = message.value[at + len(SOURCE) : message.value.find(b"}", at) + 1]
-        if CONNECTOR.search(block):
+        if block.isascii() and (found := WAL.search(block)):
+            self._add_in_wal(message, found)
+        elif CONNECTOR.search(block):
             try:
                 source = exact_json.parse_text(exact_json.text_of(block.strip()))
             except DecodeError:  # the decoder reports it
@@ -54,27 +113,40 @@ class Servers:
         block = columns.values.field("source")
         names = [name for name in FIELDS if block.type.get_field_index(name) >= 0]
         values = [block.field(name).to_pylist() for name in names]
-        if "connector" not in names or values[0][0] not in CONNECTORS:
+        if "connector" not in names or values[0][0] not in PLACES:
             return
         for message, row in zip(columns.messages, zip(*values, strict=True), strict=True):
             self._add(message, dict(zip(names, row, strict=True)))
 
+    def _add_in_wal(self, message: Message, found: re.Match[bytes]) -> None:
+        name, at_ms, database, previous, schema, table = found.groups()
+        names, server = (schema, table), (name, database)
+        if names not in self._names:
+            source = {"schema": schema.decode(), "table": table.decode()}
+            self._names[names] = self._copied_table(table_of("postgresql", source))
+        if server not in self._servers:
+            self._servers[server] = _server_of(name.decode(), database.decode())
+        if copied := self._names[names]:
+            self._add_place(message, copied, _Place(self._servers[server], int(at_ms), f"{int(previous):016x}"))
+
     def _add(self, message: Message, source: Mapping[str, Any]) -> None:
-        if snapshot_of(source, "") != "none" or not source.get("table"):
+        if snapshot_of(source, "") != "none" or not source.get("table") or source.get("connector") not in PLACES:
             return
         try:
-            table = self._copied_table(table_of("mysql", source))
-            at = f"{file_digits(source.get('file'))}{read_number(source, 'pos', 16):016x}"
+            table = self._copied_table(table_of(source["connector"], source))
+            place = PLACES[source["connector"]](source) if table else None
         except DecodeError:
             return
-        if not table:
-            return
-        base = str(source["file"]).rpartition(".")[0]
-        gtid = GTID.fullmatch(str(source.get("gtid") or ""))
-        server, number = (gtid[1], int(gtid[2])) if gtid else (f"server {source.get('server_id')}", int(at, 16))
+        if place is not None:
+            self._add_place(message, table, place)
+
+    def _add_place(self, message: Message, table: str, place: _Place) -> None:
         channel = message.channel if message.at_ms else ""
         order = self._orders.get((channel, table))
         if order is None:
             order = OrderOfMessages(channel, table, message.offset if channel else 0)
             self._orders[channel, table] = order
-        order.add(f"{server} ({base})", number, at)
+        if place.start:
+            order.add_start(place.server, place.start)
+        else:
+            order.add(place.server, place.number, place.at)
