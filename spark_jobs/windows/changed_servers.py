@@ -4,11 +4,11 @@ started without its offsets: a hole of the table.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from airflow_cdc_provider.core.log.change_log import EXPIRED, Hole, Manifest
-from airflow_cdc_provider.core.log.server_orders import ServerOrder, join_orders
+from airflow_cdc_provider.core.log.server_orders import ONE_ORIGIN, ServerOrder, join_orders, origins_text
 
 REMEDY = "let the connector copy its tables into new topics or a new folder"
 STARTED = (
@@ -26,9 +26,11 @@ def known_orders(previous: Manifest) -> tuple[ServerOrder, ...]:
 def with_orders(manifest: Manifest, known: Iterable[ServerOrder], seen: Iterable[ServerOrder]) -> Manifest:
     """``known``: those of the windows before; ``seen``: those of this window. A connector that started again may have
     left out changes of each of its tables."""
+    seen = list(seen)
     orders = tuple(join_orders(known, seen))
     details = dict.fromkeys(_tables_left_out(manifest, orders), STARTED)
     details |= {order.table: _behind(order) for order in orders if order.back}
+    details |= _mixed(orders, {*manifest.hi, *(order.channel for order in seen)})
     holes = [
         Hole(EXPIRED, table, "", position=manifest.hi, detail=detail)
         for table, detail in sorted(details.items())
@@ -52,3 +54,15 @@ def _tables_left_out(manifest: Manifest, orders: Sequence[ServerOrder]) -> Itera
     if started and all(order.last.keys() <= started for order in orders):
         yield from manifest.tables
     yield from (order.table for order in orders if not started.isdisjoint(order.last))
+
+
+def _mixed(orders: Sequence[ServerOrder], channels: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Tables that are those of several databases with one name. ``channels``: those that are read."""
+    origins: dict[str, set[str]] = {}
+    for order in orders:
+        if order.channel in channels:
+            origins.setdefault(order.table, set()).update(order.origins)
+    for table, found in origins.items():
+        if len(found) > 1:
+            what = f"its changes come from several databases ({origins_text(found)}), whose rows the copy would mix"
+            yield table, f"{what}: {ONE_ORIGIN}"

@@ -86,3 +86,15 @@ def test_a_connector_that_started_again_may_have_left_out_changes_of_all_its_tab
     assert [hole.table for hole in found.holes] == ["d.t", "d.u"], "the third is of another connector"
     assert with_orders(manifest, known_orders(found), [again.order]).holes == ()
     assert from_plain(ServerOrder, to_plain(again.order)) == again.order
+
+
+def test_a_table_of_two_databases_is_not_copied_as_one() -> None:
+    manifest = Manifest("log", 8, 1, {}, {"eu/0": "7", "us/0": "7"}, "", "a", "", {"d.t": TableSlice("")})
+    eu, us = (replace(order_of(("a", 1, "1"), channel=f"{name}/0"), origins=(name,)) for name in ("eu", "us"))
+    for known, seen in (([], [eu, us]), ([eu], [us]), ([replace(eu, origins=("eu", "us"))], [])):
+        (hole,) = with_orders(manifest, known, seen).holes
+        assert (hole.table, hole.kind) == ("d.t", EXPIRED)
+        assert "connector eu; connector us" in hole.detail
+    assert with_orders(manifest, [eu], [replace(us, table="d.u")]).holes == ()
+    moved = replace(manifest, hi={"us/0": "7"})
+    assert with_orders(moved, [eu], [us]).holes == (), "the topic of the one is not read any more"

@@ -127,6 +127,20 @@ FEEDS = (
         ("tests/core/test_server_orders.py",),
     ),
     Mutant(
+        "changes of two databases are those of one table",
+        "spark_jobs/windows/changed_servers.py",
+        "if len(found) > 1:",
+        "if len(found) > 2:",
+        ("tests/core/test_server_orders.py",),
+    ),
+    Mutant(
+        "the check does not see that a table is that of two databases",
+        "airflow_cdc_provider/connectors/transports/messages/check.py",
+        "if len(origins) > 1 else ()",
+        "if False else ()",
+        ("tests/connectors/test_files_source.py",),
+    ),
+    Mutant(
         "a connector that starts without offsets left nothing out",
         "spark_jobs/windows/changed_servers.py",
         "details = dict.fromkeys(_tables_left_out(manifest, orders), STARTED)",

@@ -12,8 +12,9 @@ changes between. Its first transaction has no position, and is either a new one,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 
 @dataclass(frozen=True, order=True)
@@ -34,7 +35,7 @@ class ServerOrder:
     position. ``first``, ``last``: the transaction of each server with the lowest and the highest number. ``back``: the
     last one of each server that follows a higher position; if the server is known, only those that are new count.
     ``starts``: the transactions without a position. ``restarts``: the new ones of them after others with a position,
-    each with its server."""
+    each with its server. ``origins``: the connectors with their databases."""
 
     channel: str
     table: str
@@ -45,6 +46,7 @@ class ServerOrder:
     back: Ends = field(default_factory=dict)
     starts: Mapping[str, str] = field(default_factory=dict)
     restarts: Mapping[str, str] = field(default_factory=dict)
+    origins: tuple[str, ...] = ()
 
     def then(self, later: ServerOrder) -> ServerOrder:
         """Of this and of a later part of the channel."""
@@ -61,6 +63,7 @@ class ServerOrder:
             back={**self.back, **back},
             starts={**self.starts, **later.starts},
             restarts={**self.restarts, **restarts},
+            origins=tuple(sorted({*self.origins, *later.origins})),
         )
 
     def _is_new(self, server: str, found: Transaction) -> bool:
@@ -79,6 +82,7 @@ class OrderOfMessages:
         self._top = ""
         self._starts: dict[str, str] = {}
         self._restarts: dict[str, str] = {}
+        self.origins: set[str] = set()
 
     def add_start(self, server: str, start: str) -> None:
         if self._top and start not in self._starts:
@@ -99,7 +103,8 @@ class OrderOfMessages:
     @property
     def order(self) -> ServerOrder:
         order = ServerOrder(self.channel, self.table, self.start, self._top, self._first, self._last, self._back)
-        return replace(order, starts=self._starts, restarts=self._restarts)
+        origins = tuple(sorted(self.origins))
+        return replace(order, starts=self._starts, restarts=self._restarts, origins=origins)
 
 
 def join_orders(known: Iterable[ServerOrder], seen: Iterable[ServerOrder]) -> Iterator[ServerOrder]:
@@ -109,3 +114,18 @@ def join_orders(known: Iterable[ServerOrder], seen: Iterable[ServerOrder]) -> It
         before = joined.get((order.channel, order.table))
         joined[order.channel, order.table] = before.then(order) if before else order
     yield from joined.values()
+
+
+def origin_of(source: Mapping[str, Any]) -> str:
+    """The connector and the database in a source block. A connector that is renamed starts without its offsets."""
+    return f"{source.get('name')}, database {source.get('db')}"
+
+
+def origins_text(origins: Collection[str]) -> str:
+    return "; ".join(f"connector {origin}" for origin in sorted(origins))
+
+
+ONE_ORIGIN = (
+    "name the topics or the folder of one of them under `source`, and copy the tables of the other by a replicator of "
+    "its own"
+)

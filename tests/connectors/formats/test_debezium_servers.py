@@ -143,3 +143,12 @@ def test_a_first_transaction_after_a_copy_or_another_first_one_is_legal() -> Non
 
 def test_a_connector_that_sends_no_ends_of_transactions_has_no_server() -> None:
     assert watched(wal(1, 2, 3, sequence=None)) == []
+
+
+def test_changes_have_the_connectors_and_databases_that_they_come_from() -> None:
+    eu, us = wal(900, 910, 100), wal(920, 930, 110, name="q")
+    (order,) = watched(eu, us, {**us, "db": "e"})
+    assert order.origins == ("p, database d", "q, database d", "q, database e")
+    (order,) = join_orders(watched(eu), watched(us))
+    assert order.origins == ("p, database d", "q, database d")
+    assert watched(source("b.1", 1, None, name="m"))[0].origins == ("m, database d",)

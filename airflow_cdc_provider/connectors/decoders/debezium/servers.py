@@ -25,7 +25,7 @@ from airflow_cdc_provider.connectors.decoders.debezium.positions import (
 )
 from airflow_cdc_provider.connectors.decoders.debezium.snapshots import SOURCE
 from airflow_cdc_provider.connectors.decoders.debezium.source_block import table_of
-from airflow_cdc_provider.core.log.server_orders import OrderOfMessages, ServerOrder
+from airflow_cdc_provider.core.log.server_orders import OrderOfMessages, ServerOrder, origin_of
 
 CONNECTOR = re.compile(rb'"connector"\s*:\s*"(?:mysql|mariadb|postgresql)"')
 WAL = re.compile(
@@ -64,12 +64,8 @@ def _in_wal(source: Mapping[str, Any]) -> _Place | None:
     if source.get("sequence") is None:
         return None
     previous, _ = sequence_of(source)
-    server, number = _server_of(source.get("name"), source.get("db")), read_number(source, "ts_ms", 16)
+    server, number = origin_of(source), read_number(source, "ts_ms", 16)
     return _Place(server, number, f"{previous:016x}", "" if previous else f"{source.get('txId')} at {number}")
-
-
-def _server_of(name: Any, database: Any) -> str:
-    return f"{name}, database {database}"
 
 
 PLACES: Mapping[str, Callable[[Mapping[str, Any]], _Place | None]] = {
@@ -125,9 +121,10 @@ class Servers:
             source = {"schema": schema.decode(), "table": table.decode()}
             self._names[names] = self._copied_table(table_of("postgresql", source))
         if server not in self._servers:
-            self._servers[server] = _server_of(name.decode(), database.decode())
+            self._servers[server] = origin_of({"name": name.decode(), "db": database.decode()})
         if copied := self._names[names]:
-            self._add_place(message, copied, _Place(self._servers[server], int(at_ms), f"{int(previous):016x}"))
+            place = _Place(self._servers[server], int(at_ms), f"{int(previous):016x}")
+            self._add_place(message, copied, place, place.server)
 
     def _add(self, message: Message, source: Mapping[str, Any]) -> None:
         if snapshot_of(source, "") != "none" or not source.get("table") or source.get("connector") not in PLACES:
@@ -138,14 +135,15 @@ class Servers:
         except DecodeError:
             return
         if place is not None:
-            self._add_place(message, table, place)
+            self._add_place(message, table, place, origin_of(source))
 
-    def _add_place(self, message: Message, table: str, place: _Place) -> None:
+    def _add_place(self, message: Message, table: str, place: _Place, origin: str) -> None:
         channel = message.channel if message.at_ms else ""
         order = self._orders.get((channel, table))
         if order is None:
             order = OrderOfMessages(channel, table, message.offset if channel else 0)
             self._orders[channel, table] = order
+        order.origins.add(origin)
         if place.start:
             order.add_start(place.server, place.start)
         else:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from airflow_cdc_provider.connectors.row_filters import operand_problems
 from airflow_cdc_provider.connectors.transports.messages.discovery import DiscoveredTables
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem, of_table
+from airflow_cdc_provider.core.log.server_orders import ONE_ORIGIN, origins_text
 
 
 def table_problems(
@@ -19,6 +20,8 @@ def table_problems(
     for task in tasks:
         remedy = without_rows.get(task.table)
         yield from of_table(task.table, [_missing_rows(task.table, remedy)] if remedy is not None else ())
+        origins = discovered.origins.get(task.name_in_source, frozenset())
+        yield from of_table(task.table, [_several_origins(task.table, origins)] if len(origins) > 1 else ())
         yield from of_table(task.table, rule_problems(task))
 
 
@@ -68,4 +71,15 @@ def _missing_rows(table: str, do: str) -> Problem:
         allowed="rows, or the columns that changed",
         do=do,
         data="the messages remain in the feed",
+    )
+
+
+def _several_origins(table: str, origins: Collection[str]) -> Problem:
+    return Problem(
+        "SRC076",
+        f"events of {table} come from several databases, and cannot be ordered",
+        where=table,
+        found=origins_text(origins),
+        allowed="one connector and one database for each table",
+        do=ONE_ORIGIN,
     )
