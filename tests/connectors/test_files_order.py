@@ -133,3 +133,12 @@ def test_changes_of_ydb_need_virtual_timestamps_in_files(
     feed.write("orders/1", "\n".join([line] * number))
     assert ("SRC076" in codes(feed)) is refused
     assert unreadable(feed.everything()) == (["EVT008"] * number if refused else [])
+
+
+def test_a_table_of_two_databases_is_refused(tmp_path: Path) -> None:
+    feed = Feed(tmp_path)
+    feed.write("eu.json", saved(change(pg(db="eu")), offset=7))
+    assert codes(feed) == []
+    feed.write("us/sent.json", saved(change(pg(db="us")), offset=7))
+    (problem,) = feed.source.check(feed.tasks())
+    assert (problem.code, problem.found) == ("SRC076", "connector srv, database eu; connector srv, database us")

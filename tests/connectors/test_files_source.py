@@ -157,15 +157,6 @@ def test_a_feed_without_rows_is_refused_with_one_that_has_rows(feed: Feed, tmp_p
     assert keys.source.check(keys.tasks()) == [], "a change that names no column"
 
 
-def test_a_table_of_two_databases_is_refused(feed: Feed) -> None:
-    heads = [line(one) for one in messages() if one.value is not None]
-    feed.write("eu.json", "\n".join(heads))
-    assert feed.source.check(feed.tasks()) == []
-    feed.write("us/sent.json", "\n".join(heads).replace('"name": "p"', '"name": "q"'))
-    (problem,) = feed.source.check(feed.tasks())
-    assert (problem.code, problem.found) == ("SRC076", "connector p, database d; connector q, database d")
-
-
 def test_tables_whose_messages_have_no_schema_must_be_declared(feed: Feed, tmp_path: Path) -> None:
     bare = ConnectorSetup("mysql", schemas=False, transactions=True, headers=True)
     history = Simulator(Random("files"), moves=True, late_check=False).history(3)

@@ -13,6 +13,7 @@ NAMED = ("tests/connectors/formats/test_foreign_messages.py",)
 DELETES = ("tests/connectors/formats/test_datastream_deletes.py",)
 SCHEMAS = ("tests/connectors/formats/test_ydb_schemas.py",)
 ORDER = ("tests/connectors/formats/test_oracle_order.py",)
+BEFORE = ("tests/connectors/formats/test_before_images.py",)
 UNWRAPPED = ("tests/connectors/formats/test_unwrapped_rows.py",)
 IDS = ("tests/connectors/registry/test_apicurio_ids.py",)
 
@@ -51,6 +52,20 @@ FEED_MESSAGES = (
         "if isinstance(connector, str) and connector not in OF_FORMATS:",
         "if False:",
         NAMED,
+    ),
+    Mutant(
+        "the empty values of a row before a change are known",
+        f"{DECODERS}/debezium/table_layouts.py",
+        "if name not in self.unknown_before and (",
+        "if (",
+        BEFORE,
+    ),
+    Mutant(
+        "the empty values of rows before changes are known when they are decoded together",
+        f"{DECODERS}/debezium/template_images.py",
+        "is_unknown = pc.or_(is_unknown, rows.is_before)",
+        "pass",
+        BEFORE,
     ),
     Mutant(
         "an unwrapped row with an unsent value need not exist",

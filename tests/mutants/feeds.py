@@ -138,7 +138,7 @@ FEEDS = (
         "airflow_cdc_provider/connectors/transports/messages/check.py",
         "if len(origins) > 1 else ()",
         "if False else ()",
-        ("tests/connectors/test_files_source.py",),
+        ("tests/connectors/test_files_order.py",),
     ),
     Mutant(
         "a connector that starts without offsets left nothing out",

@@ -32,20 +32,6 @@ EVENT_FORMATS = (
         TOGETHER,
     ),
     Mutant(
-        "the empty values of a row before a change are known",
-        f"{DEBEZIUM}/table_layouts.py",
-        "if name not in self.unknown_before and (",
-        "if (",
-        (f"{TESTS}/test_before_images.py",),
-    ),
-    Mutant(
-        "the empty values of rows before changes are known when they are decoded together",
-        f"{DEBEZIUM}/template_images.py",
-        "is_unknown = pc.or_(is_unknown, rows.is_before)",
-        "pass",
-        (f"{TESTS}/test_before_images.py",),
-    ),
-    Mutant(
         "of two changes of MySQL at one position the delete is the first although nothing orders them",
         f"{DEBEZIUM}/positions.py",
         '"0" * 16, phased=False)',
