@@ -179,4 +179,11 @@ REPLACED_TABLES = (
         "    for name, (part, do) in {}.items():\n",
         (f"{LAKES}::test_a_rule_of_a_table_that_refuses_a_change_blocks_it",),
     ),
+    Mutant(
+        "rows are merged into a table whose triggers change them",
+        "airflow_cdc_provider/targets/postgres/server.py",
+        "g.tgtype & 3 = 3",
+        "g.tgtype & 3 = 4",
+        (f"{COLUMNS}::test_what_changes_or_skips_rows_stops_a_table_until_it_is_dropped",),
+    ),
 )

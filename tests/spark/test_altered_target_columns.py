@@ -189,3 +189,69 @@ def test_a_new_column_of_a_table_without_key_is_not_written_into_a_wider_former_
     table.land([table.alter(replace(KEYLESS, columns=(*without.columns, again)))])
     _, staged = table.staged()
     assert staged.outcome is Outcome.BLOCKED and staged.problem is not None and staged.problem.code == "SCH005"
+
+
+FUNCTION = "CREATE FUNCTION {s}.changed() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN {row}; END'"
+CHANGES_OF_ROWS = {
+    "a trigger that changes rows": (
+        FUNCTION.replace("{row}", "NEW"),
+        "CREATE TRIGGER changed BEFORE UPDATE ON {s}.t FOR EACH ROW EXECUTE FUNCTION {s}.changed()",
+        "DROP TRIGGER changed ON {s}.t",
+    ),
+    "a rule": ("CREATE RULE kept AS ON DELETE TO {s}.t DO INSTEAD NOTHING", "DROP RULE kept ON {s}.t"),
+    "a trigger of MySQL": (
+        "CREATE TRIGGER {s}.changed BEFORE UPDATE ON {s}.t FOR EACH ROW SET NEW.v = 'x'",
+        "DROP TRIGGER {s}.changed",
+    ),
+    "a time of changes": (
+        "ALTER TABLE {s}.t MODIFY at DATETIME(6) ON UPDATE CURRENT_TIMESTAMP(6)",
+        "ALTER TABLE {s}.t MODIFY at DATETIME(6)",
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("warehouse", "kind", "found"),
+    [
+        ("postgres", "a trigger that changes rows", "trigger changed"),
+        ("postgres", "a rule", "rule kept"),
+        ("mysql", "a trigger of MySQL", "trigger changed"),
+        ("mysql", "a time of changes", "column at on update"),
+    ],
+    indirect=["warehouse"],
+)
+def test_what_changes_or_skips_rows_stops_a_table_until_it_is_dropped(
+    table: ScriptedTable, warehouse: Database, kind: str, found: str
+) -> None:
+    *statements, undo = (text.format(s=warehouse.schema) for text in CHANGES_OF_ROWS[kind])
+    warehouse.execute(*statements)
+    unfit = table.target_state().unfit
+    assert unfit is not None and not unfit.copy_helps
+    assert unfit.problem.code == "TGT100" and unfit.problem.found.lower().startswith(found)
+    table.land([table.update({**ROW, "price": "9.99"})])
+    result = table.merged(table.staged()[0])
+    assert result.outcome is Outcome.BLOCKED and result.problem is not None and result.problem.code == "TGT100"
+    warehouse.execute(undo)
+    assert table.target_state().unfit is None
+    assert table.merged(table.staged()[0]).outcome is Outcome.DONE
+
+
+@pytest.mark.parametrize("warehouse", ["postgres"], indirect=True)
+def test_a_trigger_after_a_row_or_that_is_disabled_is_left_alone(table: ScriptedTable, warehouse: Database) -> None:
+    function, trigger, _ = (text.format(s=warehouse.schema) for text in CHANGES_OF_ROWS["a trigger that changes rows"])
+    warehouse.execute(
+        function,
+        trigger,
+        f"ALTER TABLE {warehouse.schema}.t DISABLE TRIGGER changed",
+        trigger.replace("TRIGGER changed BEFORE", "TRIGGER seen AFTER"),
+    )
+    assert table.target_state().unfit is None
+    table.apply([table.update({**ROW, "price": "9.99"})])
+
+
+@pytest.mark.parametrize("warehouse", ["mysql"], indirect=True)
+def test_a_further_column_with_the_time_of_changes_is_left_alone(table: ScriptedTable, warehouse: Database) -> None:
+    further = "ADD COLUMN seen DATETIME NULL ON UPDATE CURRENT_TIMESTAMP"
+    warehouse.execute(f"ALTER TABLE {warehouse.schema}.t {further}")
+    assert table.target_state().unfit is None
+    table.apply([table.update({**ROW, "price": "9.99"})])

@@ -19,6 +19,7 @@ QUOTED_VALUE = re.compile(r"((?:value|entry|type [\w ()]+):? ?)(?:'.*?'|\".*?\")
 
 
 BUSY = "TGT065"
+RESYNC = "airflow cdc resync"
 OLD_COPY = "the target still has the old copy"
 
 
@@ -130,6 +131,18 @@ def other_columns(where: str, found: Sequence[str], shared: bool) -> Problem:
         ", ".join(found),
         "the columns of the copy, with types that keep every value",
         do=f"{back if shared else 'copy the table again'}: airflow cdc resync",
+        data="nothing was written to it; its changes are kept in the change log",
+    )
+
+
+def changed_rows(where: str, found: Sequence[str]) -> Problem:
+    return Problem(
+        "TGT100",
+        "the server changes or skips rows of the table that are written to it",
+        where,
+        ", ".join(found),
+        "no trigger BEFORE a row, no rule INSTEAD of a statement, no ON UPDATE; a trigger AFTER changes no row",
+        do=f"drop or disable them, then copy the table again if they have changed rows: {RESYNC}",
         data="nothing was written to it; its changes are kept in the change log",
     )
 

@@ -133,6 +133,14 @@ class ShowsTypes(Protocol):
 
 
 @runtime_checkable
+class ChangesRows(Protocol):
+    """A server that can be told to change or skip rows that a statement writes."""
+
+    def changes_of_rows(self, cursor: Any, table: str, columns: Collection[str]) -> list[str]:
+        """What somebody gave to a table that does so. ``columns``: of the copy; further ones may change."""
+
+
+@runtime_checkable
 class NamesTransactions(Protocol):
     """A server whose sessions go on in a new transaction when one is aborted from outside."""
 

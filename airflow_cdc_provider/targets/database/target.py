@@ -44,7 +44,7 @@ from airflow_cdc_provider.targets.database.names import (
     is_shared,
     staging_table,
 )
-from airflow_cdc_provider.targets.database.server import CarriesOver, NamesTransactions, Server, ShowsTypes
+from airflow_cdc_provider.targets.database.server import CarriesOver, ChangesRows, NamesTransactions, Server, ShowsTypes
 from airflow_cdc_provider.targets.database.sql import Sql
 from airflow_cdc_provider.targets.database.text_loads import delete_loads
 from airflow_cdc_provider.targets.fencing import claim_fence, has_commit, superseded_by
@@ -106,16 +106,23 @@ class DatabaseTarget(UnversionedTarget):
 
     def unfit(self, cursor: Any, target_table: str, state: TargetState) -> Unfit | None:
         """Where keys of other characters may be equal, rows of other keys would be changed and deleted. Where another
-        type was given to a column, values would be rounded."""
+        type was given to a column, values would be rounded. Triggers and rules can change or skip rows."""
         if found := self.server.other_collations(cursor, target_table):
             return Unfit(errors.other_collation(self.locate(target_table), found), copy_helps=True)
         control, in_transactions = state.control, self.server.alters_in_transactions
         schema = control.schema if control else None
+        if schema and (found := self._changes_of_rows(cursor, target_table, schema)):
+            return Unfit(errors.changed_rows(self.locate(target_table), found))
         found = self.other_columns(cursor, target_table, schema, in_transactions) if schema else []
         if not found or (not in_transactions and control and self.log.highest_fence(control.table) > control.fence):
             return None  # an attempt that died can have altered columns: the next one goes on
         problem = errors.other_columns(self.locate(target_table), found, state.shared)
         return Unfit(problem, copy_helps=not state.shared)
+
+    def _changes_of_rows(self, cursor: Any, target_table: str, schema: TableSchema) -> list[str]:
+        if not isinstance(self.server, ChangesRows):
+            return []
+        return self.server.changes_of_rows(cursor, target_table, schema.names)
 
     def other_columns(self, cursor: Any, target_table: str, schema: TableSchema, with_missing: bool) -> list[str]:
         """What differs from the columns that a copy with this schema has."""
@@ -303,7 +310,7 @@ class DatabaseTarget(UnversionedTarget):
                 written = commit.written
                 for statement in commit.statements:
                     if written and statement.effect is not Effect.ALTER:
-                        self._require_columns(cursor, commit, written)
+                        self._require_fit(cursor, commit, written)
                         written = None
                     cursor.execute(statement.text)
                     if statement.effect is not Effect.REFUSE:
@@ -330,8 +337,10 @@ class DatabaseTarget(UnversionedTarget):
         if found != loaded.rows:
             raise errors.incomplete_load(self.locate(loaded.table), found, loaded.rows)
 
-    def _require_columns(self, cursor: Any, commit: Commit, schema: TableSchema) -> None:
+    def _require_fit(self, cursor: Any, commit: Commit, schema: TableSchema) -> None:
         """Raises Blocked where the table would not keep the values."""
+        if found := self._changes_of_rows(cursor, commit.target_table, schema):
+            raise Blocked(errors.changed_rows(self.locate(commit.target_table), found))
         if found := self.other_columns(cursor, commit.target_table, schema, with_missing=True):
             where, shared = self.locate(commit.target_table), commit.expected.shared
             raise Blocked(errors.other_columns(where, found, shared))

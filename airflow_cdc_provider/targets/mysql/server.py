@@ -54,6 +54,12 @@ INTEGER = re.compile(r"^((?:tiny|small|medium|big)?int)\(\d+\)")
 STATEMENT_BYTES = 1_000_000
 """Size of one INSERT: well below the smallest default of max_allowed_packet."""
 
+CHANGES_OF_ROWS = """
+SELECT CONCAT('trigger ', trigger_name), '' FROM information_schema.triggers
+WHERE event_object_schema = %(schema)s AND event_object_table = %(table)s AND action_timing = 'BEFORE'
+UNION ALL SELECT CONCAT('column ', column_name, ' ', extra), column_name FROM information_schema.columns
+WHERE table_schema = %(schema)s AND table_name = %(table)s AND extra LIKE '%%on update%%'
+"""
 VALUE_REJECTED = frozenset({1071, 1118, 1264, 1265, 1292, 1366, 1406, 3140})
 LOCK_WAIT = frozenset({1205})
 
@@ -132,6 +138,11 @@ class MysqlServer(NamedLocks):
         )
         cursor.execute(query, (self.schema, table))
         return [f"{name} {collation}" for name, collation in cursor.fetchall() if collation not in BY_CHARACTERS]
+
+    def changes_of_rows(self, cursor: Any, table: str, columns: Collection[str]) -> list[str]:
+        cursor.execute(CHANGES_OF_ROWS, {"schema": self.schema, "table": table})
+        own = {*map(self.sql.column_id, columns), ""}
+        return sorted(str(found) for found, column in cursor.fetchall() if self.sql.column_id(column) in own)
 
     def existing(self, cursor: Any, tables: Collection[str]) -> Collection[str]:
         return set(self.tables_like(cursor, "")) & set(tables)

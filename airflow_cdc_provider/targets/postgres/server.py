@@ -69,6 +69,16 @@ TABLES = """
 SELECT c.relname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE n.nspname = %s AND starts_with(c.relname, %s) AND c.relkind = 'r'
 """
+CHANGES_OF_ROWS = """
+SELECT 'trigger ' || g.tgname FROM pg_trigger g
+WHERE g.tgrelid = %(table)s::regclass AND NOT g.tgisinternal AND g.tgenabled IN ('O', 'A') AND g.tgtype & 3 = 3
+UNION ALL
+SELECT 'rule ' || r.rulename FROM pg_rewrite r
+WHERE r.ev_class = %(table)s::regclass AND r.is_instead AND r.ev_enabled IN ('O', 'A')
+ORDER BY 1
+"""
+"""Triggers for each row (1) before (2) it is written."""
+
 COLLATIONS = """
 SELECT a.attname || ' ' || CASE t.typname WHEN 'citext' THEN 'citext' ELSE l.collname END
 FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -135,6 +145,10 @@ class PostgresServer(NamedLocks):
 
     def other_collations(self, cursor: Any, table: str) -> list[str]:
         cursor.execute(COLLATIONS, (self.schema, table))
+        return [str(found) for (found,) in cursor.fetchall()]
+
+    def changes_of_rows(self, cursor: Any, table: str, columns: Collection[str]) -> list[str]:
+        cursor.execute(CHANGES_OF_ROWS, {"table": self.sql.table(table)})
         return [str(found) for (found,) in cursor.fetchall()]
 
     def existing(self, cursor: Any, tables: Collection[str]) -> Collection[str]:

@@ -359,8 +359,7 @@ def test_the_copies_in_all_targets_continue_under_another_name_and_leave_with_th
 FULL = (
     "CREATE FUNCTION {schema}.is_full() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
     "RAISE 'could not extend file: No space left on device' USING ERRCODE = 'disk_full'; END $$",
-    "CREATE TRIGGER is_full BEFORE INSERT OR UPDATE ON {schema}.client FOR EACH ROW "
-    "EXECUTE FUNCTION {schema}.is_full()",
+    "CREATE TRIGGER is_full AFTER INSERT OR UPDATE ON {schema}.client FOR EACH ROW EXECUTE FUNCTION {schema}.is_full()",
 )
 
 
