@@ -36,9 +36,9 @@ WAIT_S = 300
 MYSQL = ConnectorSetup("mysql", schemas=True, transactions=True, headers=True)
 
 
-def messages(transactions: int = 8) -> list[Message]:
+def messages(transactions: int = 8, setup: ConnectorSetup = MYSQL) -> list[Message]:
     history = Simulator(Random("topics"), moves=True, late_check=False).history(transactions)
-    return list(DebeziumEncoder(MYSQL, Random(1)).messages(history))
+    return list(DebeziumEncoder(setup, Random(1)).messages(history))
 
 
 class Topics:
@@ -103,8 +103,8 @@ class Topics:
         tables = self.source(**options).tables()
         return [TableTask(one.table, "t", one, TableRule(one.table), "", TableState.PENDING) for one in tables]
 
-    def window(self, lo: Position, tasks: Sequence[TableTask]) -> tuple[list[StreamItem], Position]:
-        source = self.source()
+    def window(self, lo: Position, tasks: Sequence[TableTask], **options: Any) -> tuple[list[StreamItem], Position]:
+        source = self.source(**options)
         status = source.status(lo, [task.table for task in tasks])
         if not status.has_changes:
             return [], lo

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from airflow_cdc_provider.connectors.decoders.common.message import Message
 from airflow_cdc_provider.connectors.transports.kafka.client_settings import client_settings, tls_warnings
 from airflow_cdc_provider.connectors.transports.kafka.positions import (
     SPLIT_MESSAGES,
@@ -20,9 +24,13 @@ from airflow_cdc_provider.connectors.transports.kafka.positions import (
     ranges_of,
     topic_offsets,
 )
+from airflow_cdc_provider.connectors.transports.kafka.source import KafkaSource
 from airflow_cdc_provider.connectors.transports.kafka.topic_status import WINDOW_MESSAGES, read_status
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.errors import CheckFailed
+from airflow_cdc_provider.core.spec.definition import Source
+from tests.connectors.formats import debezium_messages as debezium
+from tests.connectors.formats import ydb_goldens as ydb
 
 A, B, C = Channel("srv.d.a", 0), Channel("srv.d.a", 1), Channel("db/t/feed", 0)
 
@@ -89,6 +97,39 @@ def test_an_added_partition_is_read_from_its_beginning_only() -> None:
     assert read_status(known, {A: Span(0, 7), B: Span(0, 2)}, ()).limit == {"srv.d.a/0": "7", "srv.d.a/1": "2"}
     late = read_status(known, {A: Span(0, 7), B: Span(1, 2)}, ())
     assert lost_channels(late.limit) == {"srv.d.a/1": "partition 1 of srv.d.a: offsets 0 to 0 were removed"}
+
+
+def test_an_added_partition_of_a_topic_that_offsets_order_is_a_hole_once() -> None:
+    """A key that moved to it would begin again at offset 0."""
+    known, spans = {"srv.d.a/0": "7"}, {A: Span(0, 7), B: Span(0, 2)}
+    status = read_status(known, spans, (), by_offset={"srv.d.a"})
+    assert status.has_changes
+    assert "it was added" in lost_channels(status.limit)["srv.d.a/1"]
+    after = position_of(topic_offsets(status.limit))
+    assert read_status(after, spans, (), by_offset={"srv.d.a"}).limit == {"srv.d.a/0": "7", "srv.d.a/1": "2"}
+    assert lost_channels(read_status({}, spans, (), by_offset={"srv.d.a"}).limit) == {}, "it was never read"
+
+
+@pytest.mark.parametrize(
+    ("options", "head", "by_offset"),
+    [
+        ({"format": "ydb"}, ydb.message({"key": [1], "erase": {}}), True),
+        ({"format": "ydb"}, ydb.message({"key": [1], "erase": {}, "ts": [5, 7]}), False),
+        ({"format": "debezium", "unwrapped": True}, debezium.message({"id": 1, "__op": "c"}, {"id": 1}), True),
+        (
+            {"format": "debezium"},
+            debezium.message(debezium.envelope("c", None, {"id": 1}, debezium.mysql(connector="mariadb"), None)),
+            False,
+        ),
+    ],
+)
+def test_the_first_messages_show_whether_offsets_order_a_topic(
+    options: Mapping[str, Any], head: Message, by_offset: bool
+) -> None:
+    source = KafkaSource(Source("kafka", "k", options={"topics": ["*"], **options}), ConnectionInfo("k"), "feed")
+    source.__dict__["_heads"] = [head]
+    assert source._is_ordered_by_offset(head.topic) == by_offset
+    assert not source._is_ordered_by_offset("another")
 
 
 def test_a_topic_that_was_never_read_and_lost_its_first_messages_is_no_hole() -> None:

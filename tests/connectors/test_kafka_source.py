@@ -19,13 +19,15 @@ from airflow_cdc_provider.connectors.transports.kafka.cluster import Cluster
 from airflow_cdc_provider.connectors.transports.kafka.positions import Channel, Span
 from airflow_cdc_provider.connectors.transports.kafka.source import KafkaSource
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import SourceUnavailable
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.log.snapshots import SourceSnapshot
 from airflow_cdc_provider.core.serde import to_plain
-from airflow_cdc_provider.core.spec.definition import Source
+from airflow_cdc_provider.core.spec.definition import Source, TableRule
+from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.sandbox.kafka import EmbeddedKafka
-from tests.connectors.kafka_topics import WAIT_S, Topics, messages
+from tests.connectors.kafka_topics import MYSQL, WAIT_S, Topics, messages
 
 pytestmark = [pytest.mark.jvm, pytest.mark.server]
 OF_T, OF_U = b'"table": "t"', b'"table": "u"'
@@ -207,6 +209,18 @@ def test_an_added_partition_is_read_from_its_beginning(topics: Topics) -> None:
     later, hi = topics.window(lo, tasks)
     assert f"{topic}/1" in hi
     assert len(event_ids(later)) == sum(one.value is not None for one in messages())
+
+
+def test_an_added_partition_of_rows_without_a_position_is_a_hole(topics: Topics) -> None:
+    topic = topics.make("d.t")
+    topics.send(topic, messages(setup=replace(MYSQL, unwrapped=True)))
+    tasks = [TableTask("d.t", "t", MYSQL.table, TableRule("d.t"), "", TableState.PENDING)]
+    _, lo = topics.window({}, tasks, unwrapped=True)
+    topics.add_partition(topic, 2)
+    items, hi = topics.window(lo, tasks, unwrapped=True)
+    (hole,) = holes(items)
+    assert hole.table == "d.t" and "partition 1" in hole.detail and "it was added" in hole.detail
+    assert topics.window(hi, tasks, unwrapped=True) == ([], hi)
 
 
 def test_a_wrong_password_is_reported_without_secrets(topics: Topics) -> None:

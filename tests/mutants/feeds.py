@@ -127,6 +127,13 @@ FEEDS = (
         ("tests/core/test_server_orders.py",),
     ),
     Mutant(
+        "a key may move to an added partition of a topic that offsets order",
+        "airflow_cdc_provider/connectors/transports/kafka/topic_status.py",
+        "loss = ADDED",
+        "pass",
+        ("tests/connectors/test_kafka_positions.py",),
+    ),
+    Mutant(
         "changes of two databases are those of one table",
         "spark_jobs/windows/changed_servers.py",
         "if len(found) > 1:",

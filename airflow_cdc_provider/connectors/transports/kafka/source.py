@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 
+from airflow_cdc_provider.connectors.decoders.common.dead_letters import BY_LINE
 from airflow_cdc_provider.connectors.decoders.common.message import Message
 from airflow_cdc_provider.connectors.source import Boundary, Copy, HoleFound, SourceStatus, StreamItem, StreamSplit
 from airflow_cdc_provider.connectors.source_features import Restart
@@ -38,7 +39,9 @@ from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem, raise_problems
 from airflow_cdc_provider.core.log.change_log import EXPIRED
+from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.log.positions import Position
+from airflow_cdc_provider.core.log.quarantine import undecoded
 from airflow_cdc_provider.core.log.retained_log import RetainedLog
 from airflow_cdc_provider.core.log.snapshots import SourceSnapshot
 from airflow_cdc_provider.core.serde import from_plain
@@ -48,6 +51,8 @@ from airflow_cdc_provider.core.spec.selection import matches
 from airflow_cdc_provider.core.table.schema import TableSchema
 
 HEAD_MESSAGES = 20
+ORDERED_BY_OFFSET, UNWRAPPED = ("ydb",), "unwrapped"
+"""The formats, and the option of a format, whose changes may have no position but their offset."""
 SMALL_FETCH = {"queued.max.messages.kbytes": "2048", "fetch.message.max.bytes": "65536"}
 """Settings to read the first messages of many topics: by default the library prefetches many more."""
 
@@ -82,7 +87,18 @@ class KafkaSource(FeedSource):
             for table, names in self.former_names_of_all().items()
             for topic in topic_tables.own_topics_of([table])
         }
-        return read_status(position, spans, self.cluster.missing_topics(sorted(unlisted)), former)
+        grown = {channel.topic for channel in spans.keys() - topic_offsets(position).keys()} & read
+        by_offset = {topic for topic in grown if self._is_ordered_by_offset(topic)}
+        return read_status(position, spans, self.cluster.missing_topics(sorted(unlisted)), former, by_offset)
+
+    def _is_ordered_by_offset(self, topic: str) -> bool:
+        """By the first messages: those of a file, whose lines have no offsets, could not be ordered."""
+        if self.format.name not in ORDERED_BY_OFFSET and not self.format.options.get(UNWRAPPED):
+            return False
+        decoder = self.format.decoder()
+        lines = [head._replace(by_line=True) for head in self._heads if head.topic == topic]
+        records = [item for line in lines for item in decoder.decode(line) if isinstance(item, ChangeRecord)]
+        return any(BY_LINE in content.reason for content in map(undecoded, records) if content is not None)
 
     def splits(self, lo: Position, limit: Position) -> list[StreamSplit]:
         """An additional split reports lost messages."""

@@ -22,6 +22,10 @@ from airflow_cdc_provider.connectors.transports.kafka.positions import (
 from airflow_cdc_provider.core.log.positions import Position
 
 WINDOW_MESSAGES = 2_000_000
+ADDED = (
+    "it was added, and only offsets order the changes of this topic, so those of a key that moved to it count as older "
+    "ones: let the connector write all tables into new topics"
+)
 NO_TOPICS: Mapping[str, Collection[str]] = {}
 
 
@@ -30,10 +34,13 @@ def read_status(
     spans: Mapping[Channel, Span],
     missing: Collection[str],
     former: Mapping[str, Collection[str]] = NO_TOPICS,
+    by_offset: Collection[str] = (),
 ) -> SourceStatus:
     """``spans``: the partitions of the topics of our tables. ``missing``: topics that do not exist any more.
     ``former``: topic → the topics that its table had under former names, which are read first. Omits a topic that was
-    never read and has lost its first messages, unless a former one was read: its tables cannot be copied."""
+    never read and has lost its first messages, unless a former one was read: its tables cannot be copied.
+    ``by_offset``: topics whose changes only their offsets order. In a new partition these begin at 0, also for keys
+    that were in another one."""
     read = topic_offsets(position)
     known_topics = {channel.topic for channel in read}
     lost: dict[Channel, str] = {}
@@ -49,6 +56,8 @@ def read_status(
         if channel not in read and not is_read and span.begin > 0:
             continue
         loss = _loss(offset, span)
+        if channel not in read and channel.topic in known_topics and channel.topic in by_offset:
+            loss = ADDED
         if loss:
             lost[channel] = f"partition {channel.partition} of {channel.topic}: {loss}"
             limit[channel] = TopicOffset(span.begin, span.topic_id)
