@@ -99,7 +99,7 @@ EVENT_FORMATS = (
         f"{DEBEZIUM}/changes.py",
         "if name in after and after[name] is None:",
         "if False:",
-        BAD,
+        (f"{TESTS}/test_bad_values.py",),
     ),
     Mutant(
         "names in an Avro schema are not resolved",
