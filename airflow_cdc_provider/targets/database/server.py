@@ -134,7 +134,7 @@ class ShowsTypes(Protocol):
 
 @runtime_checkable
 class ChangesRows(Protocol):
-    """A server that can be told to change or skip rows that a statement writes."""
+    """A server with triggers, rules or attributes of columns that change or skip the rows of a statement."""
 
     def changes_of_rows(self, cursor: Any, table: str, columns: Collection[str]) -> list[str]:
         """What somebody gave to a table that does so. ``columns``: of the copy; further ones may change."""

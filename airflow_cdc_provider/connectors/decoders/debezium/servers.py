@@ -41,7 +41,7 @@ FIELDS = (
 )
 
 
-class _Place(NamedTuple):
+class _LogPosition(NamedTuple):
     """As in ``OrderOfMessages``. ``start``: the transaction, if it has no position because the connector started with
     it."""
 
@@ -51,24 +51,24 @@ class _Place(NamedTuple):
     start: str = ""
 
 
-def _in_binlog(source: Mapping[str, Any]) -> _Place:
+def _in_binlog(source: Mapping[str, Any]) -> _LogPosition:
     at = f"{file_digits(source.get('file'))}{read_number(source, 'pos', 16):016x}"
     base = str(source["file"]).rpartition(".")[0]
     gtid = GTID.fullmatch(str(source.get("gtid") or ""))
     server, number = (gtid[1], int(gtid[2])) if gtid else (f"server {source.get('server_id')}", int(at, 16))
-    return _Place(f"{server} ({base})", number, at)
+    return _LogPosition(f"{server} ({base})", number, at)
 
 
-def _in_wal(source: Mapping[str, Any]) -> _Place | None:
+def _in_wal(source: Mapping[str, Any]) -> _LogPosition | None:
     """None for a connector that does not send ends of transactions."""
     if source.get("sequence") is None:
         return None
     previous, _ = sequence_of(source)
     server, number = origin_of(source), read_number(source, "ts_ms", 16)
-    return _Place(server, number, f"{previous:016x}", "" if previous else f"{source.get('txId')} at {number}")
+    return _LogPosition(server, number, f"{previous:016x}", "" if previous else f"{source.get('txId')} at {number}")
 
 
-PLACES: Mapping[str, Callable[[Mapping[str, Any]], _Place | None]] = {
+READ_POSITION: Mapping[str, Callable[[Mapping[str, Any]], _LogPosition | None]] = {
     "mysql": _in_binlog,
     "mariadb": _in_binlog,
     "postgresql": _in_wal,
@@ -109,7 +109,7 @@ class Servers:
         block = columns.values.field("source")
         names = [name for name in FIELDS if block.type.get_field_index(name) >= 0]
         values = [block.field(name).to_pylist() for name in names]
-        if "connector" not in names or values[0][0] not in PLACES:
+        if "connector" not in names or values[0][0] not in READ_POSITION:
             return
         for message, row in zip(columns.messages, zip(*values, strict=True), strict=True):
             self._add(message, dict(zip(names, row, strict=True)))
@@ -123,28 +123,29 @@ class Servers:
         if server not in self._servers:
             self._servers[server] = origin_of({"name": name.decode(), "db": database.decode()})
         if copied := self._names[names]:
-            place = _Place(self._servers[server], int(at_ms), f"{int(previous):016x}")
-            self._add_place(message, copied, place, place.server)
+            position = _LogPosition(self._servers[server], int(at_ms), f"{int(previous):016x}")
+            self._add_position(message, copied, position, position.server)
 
     def _add(self, message: Message, source: Mapping[str, Any]) -> None:
-        if snapshot_of(source, "") != "none" or not source.get("table") or source.get("connector") not in PLACES:
+        read_position = READ_POSITION.get(str(source.get("connector")))
+        if snapshot_of(source, "") != "none" or read_position is None or not source.get("table"):
             return
         try:
             table = self._copied_table(table_of(source["connector"], source))
-            place = PLACES[source["connector"]](source) if table else None
+            position = read_position(source) if table else None
         except DecodeError:
             return
-        if place is not None:
-            self._add_place(message, table, place, origin_of(source))
+        if position is not None:
+            self._add_position(message, table, position, origin_of(source))
 
-    def _add_place(self, message: Message, table: str, place: _Place, origin: str) -> None:
+    def _add_position(self, message: Message, table: str, position: _LogPosition, origin: str) -> None:
         channel = message.channel if message.at_ms else ""
         order = self._orders.get((channel, table))
         if order is None:
             order = OrderOfMessages(channel, table, message.offset if channel else 0)
             self._orders[channel, table] = order
         order.origins.add(origin)
-        if place.start:
-            order.add_start(place.server, place.start)
+        if position.start:
+            order.add_start(position.server, position.start)
         else:
-            order.add(place.server, place.number, place.at)
+            order.add(position.server, position.number, position.at)
