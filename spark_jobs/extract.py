@@ -8,7 +8,7 @@ atomic. After the seal, the next attempt adopts the window.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
@@ -97,7 +97,8 @@ def land_window(
         resolved = {channel: at for part in landed for channel, at in part.resolved.items()}
         manifest = watermarked(job, _manifest(log, step, read), resolved)
         manifest = replace(manifest, snapshots=merge_snapshots([*known, *seen]))
-        manifest = with_orders(manifest, _known_orders(job), [order for part in landed for order in part.orders])
+        orders = [order for part in landed for order in part.orders]
+        manifest = with_orders(manifest, _known_orders(job), orders, _channels(job))
         for restart in restarts:
             manifest = restart.mark(manifest)
         for schema in {schema.schema_id: schema for part in landed for schema in part.schemas}.values():
@@ -131,6 +132,12 @@ def _known_snapshots(job: Job) -> tuple[SourceSnapshot, ...]:
         return ()
     previous = job.log.manifest(job.step.window - 1)
     return previous.snapshots if previous.epoch == job.step.epoch else ()
+
+
+def _channels(job: Job) -> Collection[str]:
+    """Those that are read now. The position also has those of topics that were read under an earlier definition."""
+    step = job.step
+    return job.source.channels(step.limit) if isinstance(job.source, HasChannels) else {*step.lo, *step.limit}
 
 
 def _known_orders(job: Job) -> tuple[ServerOrder, ...]:

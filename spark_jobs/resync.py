@@ -13,10 +13,11 @@ from pyspark.sql import DataFrame
 
 from airflow_cdc_provider.connectors.source import Copy
 from airflow_cdc_provider.connectors.source_features import StreamHoldsSnapshots
+from airflow_cdc_provider.core.columns.functions import hash_key_id
 from airflow_cdc_provider.core.decisions.steps import StepResult, TableResult, TableTask
 from airflow_cdc_provider.core.errors import Fenced
 from airflow_cdc_provider.core.failpoints import failpoint
-from airflow_cdc_provider.core.spec.definition import OnDelete
+from airflow_cdc_provider.core.spec.definition import OnDelete, hidden_fingerprint
 from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.history import history_of
@@ -86,7 +87,9 @@ def copy_again(job: Job, work: TableWork) -> TableResult:
     kept_history = history_of(current.control.schema) if current.control.schema else History.NONE
     audited = audit_window(job.log, current.control)
     if audited is not None and kept_history is task.rule.history:
-        return audit_keys(job, work, audited)
+        if (result := audit_keys(job, work, audited)) is not None:
+            return result
+        named_fence, current = table_status(job, task)
     job = with_copy_window(job, task)
     began = datetime.now(UTC)
     with (
@@ -101,6 +104,7 @@ def copy_again(job: Job, work: TableWork) -> TableResult:
         # A feed that begins anew has the kept rows, too.
         keeps_rows = (keeps or task.rule.on_delete is OnDelete.SOFT) and bool(copy.schema.key) and not same_history
         may_have_died = keeps_rows and kept_history is task.rule.history
+        assert current.control is not None
         before = _columns_of_this_table(current.control, copy)
         # An attempt may have died amid renames: the target has other names than the control record.
         if continues or (may_have_died and missing_columns(_read(job, work, current).columns, before)):
@@ -120,13 +124,17 @@ def copy_again(job: Job, work: TableWork) -> TableResult:
             with work.phase("compare"):
                 missing = _missing(copy, old, new) if kept_history is History.NONE else _all(old)
             _require_approval(job, work, control, missing)
+        where = job.tables.locate(task.target)
+        if keeps_rows and (without := [name for name in copy.schema.key if name not in old.columns]):
+            require_columns(task, where, without, old)
+            keeps_rows = False
         if keeps_rows:
             technical = technical_columns(copy, task.rule, began)
             rows = target_frame(work, copy, new, technical)
             kept = kept_rows(copy.schema.key, current_rows(kept_history, old, copy.schema.key), new, technical)
-            where = job.tables.locate(task.target)
             require_columns(task, where, lacking, kept)
-            require_same_values(task, where, replace(control, schema=before), copy.schema, kept)
+            hidden = hidden_fingerprint(task.rule, hash_key_id(job.hash_key))
+            require_same_values(task, where, replace(control, schema=before), hidden, copy.schema, kept)
             rows = rows.unionByName(as_columns_of(rows, kept, task), allowMissingColumns=True)
             copied = CopiedRows(lambda: rows, progress=watch_copy(work.spark, copy))
         commit = prepare_copy(job, work, copy, copied)

@@ -16,6 +16,7 @@ from airflow_cdc_provider.connectors.source_features import (
     StreamHoldsSnapshots,
     TableSnapshot,
 )
+from airflow_cdc_provider.core.columns.functions import hash_key_id
 from airflow_cdc_provider.core.decisions.holes import hole_of
 from airflow_cdc_provider.core.decisions.steps import Outcome, StepResult, TableResult, TableTask
 from airflow_cdc_provider.core.errors import Fenced, PositionLost
@@ -23,6 +24,7 @@ from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.log.change_log import RELOAD, RESTART, Manifest
 from airflow_cdc_provider.core.log.copy_progress import copy_folder, paused_path
 from airflow_cdc_provider.core.log.positions import Position
+from airflow_cdc_provider.core.spec.definition import hidden_fingerprint
 from airflow_cdc_provider.core.table.applied_order import AppliedOrder
 from airflow_cdc_provider.core.table.control_record import ControlRecord, split_token
 from airflow_cdc_provider.core.table.copy_extent import WHOLE, CopyExtent
@@ -136,6 +138,7 @@ def build_control_record(
         manifest_sha256=job.log.manifest_sha256(step.window),
         definition_sha256=task.definition_sha256,
         log_sha256=task.log_sha256,
+        hidden_sha256=hidden_fingerprint(task.rule, hash_key_id(job.hash_key)),
         schema=stored_schema(task.rule.history, copy.schema),
         identity=copy.identity,
         source_identity=step.source_identity,

@@ -15,7 +15,7 @@ from airflow_cdc_provider.core.errors import Blocked
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.history import row_schema
 from airflow_cdc_provider.core.table.merge_plan import DELETED
-from airflow_cdc_provider.core.table.schema import TableSchema
+from airflow_cdc_provider.core.table.schema import TEXT_OF, TableSchema
 from airflow_cdc_provider.core.table.schema_changes import same_columns
 from airflow_cdc_provider.targets.sparksql.names import quoted
 from spark_jobs.copies.copied_rows import literal
@@ -47,6 +47,8 @@ def same_in_copy(before: TableSchema, copied: TableSchema) -> dict[str, str]:
     of_source = {one.source_name: one.name for one in copied.columns if one.source_name and not one.text_of}
     without_id = [one for one in columns if not one.id and one.source_name and not one.text_of]
     pairs = same_columns(columns, copied.columns) | {one.name: of_source.get(one.source_name, "") for one in without_id}
+    texts = {one.name: f"{TEXT_OF}{pairs[one.text_of]}" for one in columns if one.text_of in pairs and not one.id}
+    pairs |= {name: now if now in copied.names else "" for name, now in texts.items()}
     return {name: now for name, now in pairs.items() if now}
 
 
@@ -89,22 +91,21 @@ def require_columns(task: TableTask, where: str, missing: Sequence[str], kept: D
 
 
 def require_same_values(
-    task: TableTask, where: str, control: ControlRecord, copied: TableSchema, kept: DataFrame
+    task: TableTask, where: str, control: ControlRecord, hidden_sha256: str, copied: TableSchema, kept: DataFrame
 ) -> None:
     """Of columns that are hashed, masked or truncated: the kept rows have the values that the YAML asked for when they
-    were written. Raises Blocked."""
+    were written. ``hidden_sha256``: the fingerprint of these settings now. Raises Blocked."""
     if control.schema is None:
         return
-    same, other_settings = same_in_copy(control.schema, copied), control.log_sha256 != task.log_sha256
+    same = same_in_copy(control.schema, copied)
+    other_settings = bool(control.hidden_sha256) and control.hidden_sha256 != hidden_sha256
     other = [
         now
         for name, now in same.items()
         if (hidden := copied.column(now).is_masked) != control.schema.column(name).is_masked
         or (hidden and other_settings)
     ]
-    found = [
-        name for name in other if name in kept.columns and not kept.where(F.col(quoted(name)).isNotNull()).isEmpty()
-    ]
+    found = _with_values(kept, [name for name in other if name in kept.columns])
     if found:
         raise Blocked.of(
             "CPY025",
@@ -116,6 +117,13 @@ def require_same_values(
             "another `target`, which begins without them",
             data="the target is unchanged",
         )
+
+
+def _with_values(kept: DataFrame, names: Sequence[str]) -> list[str]:
+    if not names:
+        return []
+    (row,) = kept.select(*(F.max(F.col(quoted(name)).isNotNull()).alias(name) for name in names)).collect()
+    return [name for name in names if row[name]]
 
 
 def as_columns_of(rows: DataFrame, kept: DataFrame, task: TableTask) -> DataFrame:

@@ -23,14 +23,16 @@ def known_orders(previous: Manifest) -> tuple[ServerOrder, ...]:
     return tuple(order for order in previous.orders if order.table not in with_hole)
 
 
-def with_orders(manifest: Manifest, known: Iterable[ServerOrder], seen: Iterable[ServerOrder]) -> Manifest:
-    """``known``: those of the windows before; ``seen``: those of this window. A connector that started again may have
-    left out changes of each of its tables."""
+def with_orders(
+    manifest: Manifest, known: Iterable[ServerOrder], seen: Iterable[ServerOrder], channels: Collection[str]
+) -> Manifest:
+    """``known``: those of the windows before; ``seen``: those of this window. ``channels``: those that are read now. A
+    connector that started again may have left out changes of each of its tables."""
     seen = list(seen)
     orders = tuple(join_orders(known, seen))
     details = dict.fromkeys(_tables_left_out(manifest, orders), STARTED)
     details |= {order.table: _behind(order) for order in orders if order.back}
-    details |= _mixed(orders, {*manifest.hi, *(order.channel for order in seen)})
+    details |= _mixed(orders, {*channels, *(order.channel for order in seen)})
     holes = [
         Hole(EXPIRED, table, "", position=manifest.hi, detail=detail)
         for table, detail in sorted(details.items())

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from airflow_cdc_provider.connectors.source import Boundary
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from tests.connectors.mysql_database import Shop, holes
 from tests.mariadb import IS_MYSQL, mariadb_only
@@ -115,3 +116,12 @@ def test_a_file_loaded_by_a_session_that_logs_statements_is_a_hole(shop: Shop) -
     shop.sql("SET SESSION binlog_format = 'STATEMENT'", f"LOAD DATA INFILE '{file}' INTO TABLE t")
     assert shop.status("t").has_changes
     assert holes(shop.window(shop.task("t"))) == [(shop.table("t"), TEXT_LOGGED)]
+
+
+def test_statements_that_are_logged_are_one_hole_of_one_window(shop: Shop) -> None:
+    """A checksum of another database logs thousands."""
+    shop.sql("CREATE TABLE other (id int)", A_FUNCTION)
+    shop.window(shop.task("t"))
+    shop.sql(AS_TEXT, *["INSERT INTO other SELECT f()"] * 5)
+    boundaries = [item for item in shop.window(shop.task("t")) if isinstance(item, Boundary)]
+    assert len(boundaries) == 1 and not shop.status("t").has_changes

@@ -68,10 +68,10 @@ def test_what_was_found_once_is_not_found_again() -> None:
 def test_a_table_that_stopped_starts_again_without_the_servers_of_before() -> None:
     manifest = Manifest("log", 8, 1, {}, {}, "", "a", "", {"d.t": TableSlice("")})
     before, later = order_of(("a", 9, "50")), order_of(("b", 1, "30"))
-    stopped = with_orders(manifest, known_orders(with_orders(manifest, [], [before])), [later])
+    stopped = with_orders(manifest, known_orders(with_orders(manifest, [], [before], [])), [later], [])
     assert [(hole.table, hole.kind) for hole in stopped.holes] == [("d.t", EXPIRED)]
     assert known_orders(stopped) == ()
-    assert with_orders(manifest, known_orders(stopped), [later]).holes == ()
+    assert with_orders(manifest, known_orders(stopped), [later], []).holes == ()
 
 
 def test_a_connector_that_started_again_may_have_left_out_changes_of_all_its_tables() -> None:
@@ -79,12 +79,12 @@ def test_a_connector_that_started_again_may_have_left_out_changes_of_all_its_tab
     before = [order_of(("p", 1, "10")), replace(order_of(("p", 1, "10")), table="d.u")]
     again = OrderOfMessages("p/0", "d.t", 5)
     again.add_start("p", "tx 9")
-    found = with_orders(manifest, before, [again.order])
+    found = with_orders(manifest, before, [again.order], [])
     assert [(hole.table, hole.kind) for hole in found.holes] == [(name, EXPIRED) for name in ("d.t", "d.u", "d.v")]
     other = replace(order_of(("q", 1, "10")), table="d.v", channel="q/0")
-    found = with_orders(manifest, [*before, other], [again.order])
+    found = with_orders(manifest, [*before, other], [again.order], [])
     assert [hole.table for hole in found.holes] == ["d.t", "d.u"], "the third is of another connector"
-    assert with_orders(manifest, known_orders(found), [again.order]).holes == ()
+    assert with_orders(manifest, known_orders(found), [again.order], []).holes == ()
     assert from_plain(ServerOrder, to_plain(again.order)) == again.order
 
 
@@ -92,9 +92,8 @@ def test_a_table_of_two_databases_is_not_copied_as_one() -> None:
     manifest = Manifest("log", 8, 1, {}, {"eu/0": "7", "us/0": "7"}, "", "a", "", {"d.t": TableSlice("")})
     eu, us = (replace(order_of(("a", 1, "1"), channel=f"{name}/0"), origins=(name,)) for name in ("eu", "us"))
     for known, seen in (([], [eu, us]), ([eu], [us]), ([replace(eu, origins=("eu", "us"))], [])):
-        (hole,) = with_orders(manifest, known, seen).holes
+        (hole,) = with_orders(manifest, known, seen, ["eu/0", "us/0"]).holes
         assert (hole.table, hole.kind) == ("d.t", EXPIRED)
         assert "connector eu; connector us" in hole.detail
-    assert with_orders(manifest, [eu], [replace(us, table="d.u")]).holes == ()
-    moved = replace(manifest, hi={"us/0": "7"})
-    assert with_orders(moved, [eu], [us]).holes == (), "the topic of the one is not read any more"
+    assert with_orders(manifest, [eu], [replace(us, table="d.u")], ["eu/0", "us/0"]).holes == ()
+    assert with_orders(manifest, [eu], [us], ["us/0"]).holes == (), "the topic of the one is not read any more"

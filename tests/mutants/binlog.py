@@ -390,4 +390,11 @@ BINLOG = (
         "return own and not self.reads",
         ("tests/connectors/test_mysql_events.py",),
     ),
+    Mutant(
+        "each statement that is logged as text ends a window",
+        "airflow_cdc_provider/connectors/sources/mysql/decode.py",
+        "if self._reaches_all and not is_last:",
+        "if is_last is None:",
+        ("tests/connectors/test_mysql_logged_statements.py",),
+    ),
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
@@ -29,9 +28,11 @@ def schema(*columns: Column) -> TableSchema:
     return TableSchema("t", (ID, *columns), ("id",))
 
 
-def control(copied: TableSchema, log_sha256: str) -> ControlRecord:
+def control(copied: TableSchema, hidden_sha256: str) -> ControlRecord:
     state = State(TableState.RESYNCING, "2026-01-01T00:00:00Z")
-    return ControlRecord("r", "t", "log", "owner", "attempt", 1, 0, "", state, schema=copied, log_sha256=log_sha256)
+    return ControlRecord(
+        "r", "t", "log", "owner", "attempt", 1, 0, "", state, schema=copied, hidden_sha256=hidden_sha256
+    )
 
 
 TASK = TableTask("t", "t", schema(), TableRule("t"), "", TableState.RESYNCING)
@@ -43,6 +44,9 @@ def test_columns_without_ids_are_the_same_if_they_are_made_from_the_same_column(
     other = Column("note", TEXT, origin=Origin("seen", TEXT))
     assert same_in_copy(schema(note, seen), schema(remark, other)) == {"id": "id", "note": "remark", "seen": "note"}
     assert same_in_copy(schema(remark), schema(note)) == {"id": "id", "remark": "note"}
+    texts = Column("_cdc_text_note", TEXT), Column("_cdc_text_remark", TEXT)
+    both = same_in_copy(schema(note, texts[0]), schema(remark, texts[1]))
+    assert both["_cdc_text_note"] == "_cdc_text_remark"
 
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -81,24 +85,25 @@ HASHED = Column("a", TEXT, id="2", origin=Origin("a", TEXT, converted=True, hidd
 
 
 @pytest.mark.parametrize(
-    ("before", "now", "log_sha256", "stops"),
+    ("before", "now", "settings", "stops"),
     [
-        (A, HASHED, "new", True),
-        (HASHED, A, "new", True),
-        (HASHED, HASHED, "new", True),
+        (A, HASHED, "old", True),
+        (HASHED, A, "old", True),
+        (HASHED, HASHED, "older", True),
         (HASHED, HASHED, "old", False),
-        (A, A, "new", False),
+        (HASHED, HASHED, "", False),
+        (A, A, "older", False),
     ],
-    ids=["hashed now", "in clear now", "another hash", "the same hash", "in clear"],
+    ids=["hashed now", "in clear now", "another hash", "the same hash", "unknown settings", "in clear"],
 )
 def test_kept_values_are_hidden_as_the_yaml_says_or_stop_the_copy(
-    spark: SparkSession, before: Column, now: Column, log_sha256: str, stops: bool
+    spark: SparkSession, before: Column, now: Column, settings: str, stops: bool
 ) -> None:
-    task, known = replace(TASK, log_sha256=log_sha256), control(schema(before), "old")
+    known = control(schema(before), settings)
 
     def require(*values: Any) -> None:
         kept = spark.createDataFrame([(1, value) for value in values], "id int, a string")
-        require_same_values(task, "here", known, schema(now), kept)
+        require_same_values(TASK, "here", known, "old", schema(now), kept)
 
     require(None)
     require()

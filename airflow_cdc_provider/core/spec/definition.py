@@ -333,6 +333,19 @@ def log_fingerprint(definition: Definition, rule: TableRule, hash_key_id: str = 
     return _fingerprint(_read_by(definition, rule, hash_key_id))
 
 
+def hidden_fingerprint(rule: TableRule, hash_key_id: str) -> str:
+    """SHA-256 over the settings by which values of columns are hashed, masked or truncated."""
+    columns = rule.columns
+    casts = {name: kind for name, kind in columns.converted.items() if name in columns.hidden}
+    content = {
+        "hash": sorted(columns.hash),
+        "mask": dict(columns.mask),
+        "truncate": dict(columns.truncate),
+        "cast": casts,
+    }
+    return _fingerprint(content | ({"hash_key": hash_key_id} if columns.hash else {}))
+
+
 def _read_by(definition: Definition, rule: TableRule, hash_key_id: str) -> dict[str, Any]:
     columns = {name: value for name, value in to_plain(rule.columns).items() if value or name in ("include", "exclude")}
     content = {

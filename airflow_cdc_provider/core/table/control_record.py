@@ -54,7 +54,8 @@ class ControlRecord:
     counts them itself, or if the last copy did not.
     ``accounting``: the outcomes of the records that the batch read (``core.log.quarantine.build_accounting``).
     ``definition_sha256``: the fingerprint of the YAML settings that determine the content; ``log_sha256``: of those
-    that determine the records of the change log, empty if that is unknown. ``schema``: the schema of the target table.
+    that determine the records of the change log, ``hidden_sha256``: of those that hide values of columns; empty if that
+    is unknown. ``schema``: the schema of the target table.
     ``identity``: the source catalog's description of the table at the time of these rows; None if
     the source has no such catalog. ``ignored``: columns that an operator has decided not to copy, with their ids if the
     source has ids. ``extent``: which
@@ -81,6 +82,7 @@ class ControlRecord:
     high: int | None = None
     definition_sha256: str = ""
     log_sha256: str = ""
+    hidden_sha256: str = ""
     schema: TableSchema | None = None
     identity: TableIdentity | None = None
     source_identity: dict[str, str] = field(default_factory=dict)

@@ -102,6 +102,10 @@ def _fits(found: Declared, wanted: Declared, keyless: bool) -> bool:
     return keeps_values(found, wanted) and not (keyless and not shows_same_texts(found, wanted))
 
 
+OF_COPIES: Mapping[str, str] = {"bigint unsigned": "decimal(20,0)", "bit(1)": "tinyint(1)"}
+"""Types of MySQL → the types that their copies have, with all values."""
+
+
 def lossy_types(
     server: ShowsTypes, types: Mapping[str, str], columns: Iterable[Column], key: Sequence[str]
 ) -> dict[str, str]:
@@ -117,6 +121,8 @@ def lossy_types(
 
 def is_kept_by(given: str, kind: str) -> bool:
     """Whether a column of type ``kind`` keeps all values of one of type ``given``."""
+    given = given.removesuffix(" zerofill")
+    given = OF_COPIES.get(given, given.removesuffix(" unsigned") if given.startswith("decimal") else given)
     found, wanted = declared(kind), declared(given)
     names = {LENGTH.sub("", kind), "text" if given.startswith(LISTED) else LENGTH.sub("", given)}
     if names <= TEXTS or names <= BYTES:

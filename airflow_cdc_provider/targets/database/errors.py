@@ -122,15 +122,19 @@ def other_collation(where: str, found: Sequence[str]) -> Problem:
     )
 
 
-def other_columns(where: str, found: Sequence[str], shared: bool) -> Problem:
-    back = "give the columns their types back (ALTER TABLE), then copy each of its source tables again"
+def other_columns(where: str, found: Sequence[str], shared: bool, is_history: bool = False) -> Problem:
+    """A new copy of a history does not replace its table."""
+    back = "give the columns their names and types back (ALTER TABLE)"
+    again = (
+        f"{back}, then copy each of its source tables again: {RESYNC}" if shared else f"copy the table again: {RESYNC}"
+    )
     return Problem(
         "TGT098",
         "columns of the table are not those that were copied, so that values would be stored otherwise or not at all",
         where,
         ", ".join(found),
         "the columns of the copy, with types that keep every value",
-        do=f"{back if shared else 'copy the table again'}: airflow cdc resync",
+        do=f"{back}, or set another `target`" if is_history else again,
         data="nothing was written to it; its changes are kept in the change log",
     )
 

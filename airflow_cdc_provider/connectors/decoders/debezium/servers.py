@@ -75,6 +75,14 @@ READ_POSITION: Mapping[str, Callable[[Mapping[str, Any]], _LogPosition | None]] 
 }
 
 
+def _same_in_transaction(source: Mapping[str, Any]) -> dict[str, Any]:
+    """What the rows of a transaction in a table of PostgreSQL have in common."""
+    if source.get("connector") != "postgresql" or source.get("sequence") is None:
+        return dict(source)
+    end_before = str(source["sequence"]).partition(",")[0]
+    return {name: value for name, value in source.items() if name != "lsn"} | {"sequence": end_before}
+
+
 class Servers:
     """``copied_table``: the name of the copy of a table, empty if it is not copied."""
 
@@ -111,8 +119,13 @@ class Servers:
         values = [block.field(name).to_pylist() for name in names]
         if "connector" not in names or values[0][0] not in READ_POSITION:
             return
+        before: dict[str, dict[str, Any]] = {}
         for message, row in zip(columns.messages, zip(*values, strict=True), strict=True):
-            self._add(message, dict(zip(names, row, strict=True)))
+            source = dict(zip(names, row, strict=True))
+            same = _same_in_transaction(source)
+            if before.get(message.channel) != same:
+                before[message.channel] = same
+                self._add(message, source)
 
     def _add_in_wal(self, message: Message, found: re.Match[bytes]) -> None:
         name, at_ms, database, previous, schema, table = found.groups()

@@ -109,6 +109,8 @@ class Snapshots:
         at, ordinal, _ = read_position(source, None, "initial", 0, False)
         if connector == "postgresql":
             return f"{at}{ordinal}" if not at.strip("0") else ""
+        if connector == "mysql":  # the ordinal of all rows of a snapshot is 0
+            ordinal = ""
         return "" if self._blocking else f"{at}{ordinal}"
 
 

@@ -11,8 +11,13 @@ from airflow_cdc_provider.connectors.sources.mysql.alterations import LOGGING_EN
 
 PARTITIONED = """
 SELECT c.relname FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-WHERE n.nspname = %(namespace)s AND c.relkind = 'p'
+WHERE n.nspname = %(namespace)s AND (c.relkind = 'p' OR EXISTS (
+    SELECT FROM pg_catalog.pg_inherits i JOIN pg_catalog.pg_class chunk ON chunk.oid = i.inhrelid
+    JOIN pg_catalog.pg_namespace o ON o.oid = chunk.relnamespace
+    WHERE i.inhparent = c.oid AND o.nspname = '_timescaledb_internal'))
 """
+"""Also hypertables of TimescaleDB, whose rows are in children that are no tables to anybody."""
+
 ENGINES = "SELECT table_name, engine FROM information_schema.tables WHERE table_schema = %(namespace)s"
 
 

@@ -40,6 +40,7 @@ from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import IntegrityBroken
 from airflow_cdc_provider.core.log.change_log import UNLOGGED
 from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation, canonical
+from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.table.schema import TableSchema
 
@@ -71,6 +72,8 @@ class BinlogDecoder:
         self._announced: set[str] = set()
         self._touched: dict[str, None] = {}
         self._open = False
+        self._reaches_all = False
+        self._withheld: Boundary | None = None
         self._tx_id = ""
         self._tx_seq = 0
         self._ignored: Counter[str] = Counter()
@@ -90,6 +93,8 @@ class BinlogDecoder:
         """Call it after all events up to the limit, which is in ``file``."""
         if self._add_new_columns(file):
             self.items.append(Boundary(position_of(file, self._limit.pos, self._gtid)))
+        elif self._withheld is not None:
+            self.items.append(self._withheld)
 
     def _add_new_columns(self, file: str) -> bool:
         """Adds the new columns of tables without a row that has them."""
@@ -149,10 +154,20 @@ class BinlogDecoder:
         """Adds a boundary, unless the protocol cannot request its offset: then the next file starts here. New columns
         are added here at the limit, because a hole can end the window at this boundary."""
         self._reset_transaction()
-        if BinlogPosition(file_number(event.file), event.end) >= self._limit:
+        is_last = BinlogPosition(file_number(event.file), event.end) >= self._limit
+        if is_last:
             self._add_new_columns(event.file)
         if event.end <= MAX_REQUEST_POS:
-            self.items.append(Boundary(position_of(event.file, event.end, self._gtid)))
+            self._add_boundary(position_of(event.file, event.end, self._gtid), is_last)
+
+    def _add_boundary(self, position: Position, is_last: bool = False) -> None:
+        """After a hole of all tables only the last one: each table is copied anyway, and with a window for each logged
+        statement the rest of the binlog would be read again for each."""
+        self._withheld = None
+        if self._reaches_all and not is_last:
+            self._withheld = Boundary(position)
+        else:
+            self.items.append(Boundary(position))
 
     def _reset_transaction(self) -> None:
         self.items += [Ignored(count, table) for table, count in self._ignored.items()]
@@ -168,15 +183,17 @@ class BinlogDecoder:
         file, pos = event.body[8:].decode(), int.from_bytes(event.body[:8], "little")
         if self._open or event.end > event.start:
             self._reset_transaction()
-            self.items.append(Boundary(position_of(file, pos, self._gtid)))
+            self._add_boundary(position_of(file, pos, self._gtid))
 
     def _query(self, event: BinlogEvent) -> None:
         query = parse_query(event)
         statement = parse_statement(query)
         followed = self._follow(statement)
         ours = [self._tasks[name] for name in statement.affected(self._tasks) if name not in followed]
-        reaches_all = statement.write is not None and not self._settings.confined(statement.write)
+        write = statement.write
+        reaches_all = write is not None and (self._reaches_all or not self._settings.confined(write))
         if reaches_all:
+            self._reaches_all = True
             self._add_holes(event, [""], STATEMENT_LOGGED)
         match statement.effect:
             case Effect.BEGIN:
