@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +13,8 @@ from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.commands import CommandKind
-from airflow_cdc_provider.core.spec.definition import TableRule, Target
+from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.core.spec.history import History
-from airflow_cdc_provider.core.spec.schema_policy import OnDrop, SchemaPolicy
 from airflow_cdc_provider.core.spec.snapshot import Snapshot, SnapshotMode
 from airflow_cdc_provider.core.table.states import TableState
 from tests.delta_tables import read
@@ -42,14 +40,12 @@ def shop(
 ) -> PollingPipeline:
     """Changes have brought the rows 11 to 20 of ``p``; its copy has not read the rows 1 to 10."""
     for name in ("p", "q"):
-        columns = "id int PRIMARY KEY, updated_at timestamptz DEFAULT clock_timestamp(), n int DEFAULT 0, m int"
+        columns = "id int PRIMARY KEY, updated_at timestamptz DEFAULT clock_timestamp()"
         database.execute(f"CREATE TABLE {name} ({columns})")
         database.execute(f"INSERT INTO {name} SELECT generate_series(1, 10), now() - interval '1 day'")
         database.execute(f"CREATE INDEX ON {name} (updated_at)")
     rules = (TableRule(P, history=request.param, snapshot=Snapshot(SnapshotMode.SCHEMA_ONLY)), TableRule(Q))
-    target = Target("delta", f"{tmp_path}/lake", options={"table_features": ["columnMapping"]})
     polled = definition(tmp_path, "jdbc_poll", OPTIONS | NEVER, rules)
-    polled = replace(polled, target=target, schema_changes=SchemaPolicy(drop_column=OnDrop.DROP))
     made = PollingPipeline(tmp_path, spark, polled, connection, "id", lambda _: {})
     made.run_successfully()
     insert(database, 11, 20)
@@ -86,24 +82,6 @@ def test_changes_before_and_after_an_audit_are_applied(shop: PollingPipeline, da
     shop.record_command(CommandKind.RESUME, P)
     shop.run_until_idle()
     assert current(shop) == {11, *range(13, 23)}
-
-
-def test_an_audit_waits_for_the_changes_behind_a_schema_change(shop: PollingPipeline, database: Database) -> None:
-    update = "UPDATE q SET n = 1, updated_at = clock_timestamp() WHERE id = %s"
-    shop.record_command(CommandKind.PAUSE, Q)
-    database.execute(update, [11])
-    insert(database, 21, 21)
-    shop.run_successfully()
-    database.execute("ALTER TABLE q DROP m")
-    database.execute(update, [13])
-    insert(database, 22, 22)
-    shop.run_successfully()
-    database.execute("DELETE FROM q WHERE id = 12")
-    audit(shop)
-    shop.record_command(CommandKind.RESUME, Q)
-    shop.run_until_idle()
-    copied = {(key, row["n"]) for key, row in shop.copied_rows(Q, "id").items()}
-    assert copied == set(database.execute("SELECT id, n FROM q").fetchall())
 
 
 @pytest.mark.parametrize("task", ["reconcile.replay", "reconcile.resume_stream"])
