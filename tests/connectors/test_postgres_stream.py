@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from airflow_cdc_provider.connectors.source import Boundary, Ignored, SourceStatus
+from airflow_cdc_provider.connectors.source import Boundary, Ignored
 from airflow_cdc_provider.connectors.sources.postgres import create_slots, row_images, stream
 from airflow_cdc_provider.connectors.sources.postgres.positions import lsn_of
 from airflow_cdc_provider.connectors.sources.postgres.types import Converter, converters
@@ -243,27 +243,6 @@ def test_the_wal_that_the_slot_may_still_use_is_reported(shop: Database) -> None
         assert abs(limited.free_bytes - after.free_bytes - written) <= 32 << 20, "in whole segments"
     finally:
         shop.sql("ALTER SYSTEM RESET max_slot_wal_keep_size", "SELECT pg_reload_conf()")
-
-
-def test_an_idle_position_advances_only_by_a_long_way(shop: Database) -> None:
-    start = shop.source.open_stream([ITEM])
-    shop.sql("CREATE TABLE noise (t text)", "INSERT INTO noise VALUES ('little')")
-    assert shop.source.status(start, [ITEM]).idle is None
-    shop.sql("INSERT INTO noise SELECT repeat(md5(n::text), 40) FROM generate_series(1, 16000) n")
-    found: list[SourceStatus] = []
-
-    def is_idle() -> bool:
-        """Not where the server has flushed its log up to the end of a page."""
-        found.append(shop.source.status(start, [ITEM]))
-        return found[-1].idle is not None
-
-    until(is_idle, "the server has flushed its log")
-    idle = found[-1].idle
-    assert not found[-1].has_changes and idle is not None
-    shop.sql("INSERT INTO item VALUES (1, 'after', 0)")
-    shop.source.acknowledge(idle)
-    assert shop.source.status(idle, [ITEM]).has_changes
-    assert [record.key for record in records(shop.read(idle, shop.task(ITEM)))] == ["[1]"]
 
 
 def test_the_slot_never_goes_back(shop: Database) -> None:

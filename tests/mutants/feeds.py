@@ -206,8 +206,8 @@ FEEDS = (
     Mutant(
         "a hole of another table hides a new column",
         "airflow_cdc_provider/connectors/sources/mysql/decode.py",
-        "if BinlogPosition(file_number(event.file), event.end) >= self._limit:\n            self._add_new",
-        "if BinlogPosition(file_number(event.file), event.end) > self._limit:\n            self._add_new",
+        "is_last = BinlogPosition(file_number(event.file), event.end) >= self._limit",
+        "is_last = BinlogPosition(file_number(event.file), event.end) > self._limit",
         ("tests/connectors/test_mysql_altered_columns.py",),
     ),
 )
