@@ -13,11 +13,10 @@ from pyspark.sql import DataFrame
 
 from airflow_cdc_provider.connectors.source import Copy
 from airflow_cdc_provider.connectors.source_features import StreamHoldsSnapshots
-from airflow_cdc_provider.core.columns.functions import hash_key_id
 from airflow_cdc_provider.core.decisions.steps import StepResult, TableResult, TableTask
 from airflow_cdc_provider.core.errors import Fenced
 from airflow_cdc_provider.core.failpoints import failpoint
-from airflow_cdc_provider.core.spec.definition import OnDelete, hidden_fingerprint
+from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.history import history_of
@@ -133,8 +132,7 @@ def copy_again(job: Job, work: TableWork) -> TableResult:
             rows = target_frame(work, copy, new, technical)
             kept = kept_rows(copy.schema.key, current_rows(kept_history, old, copy.schema.key), new, technical)
             require_columns(task, where, lacking, kept)
-            hidden = hidden_fingerprint(task.rule, hash_key_id(job.hash_key))
-            require_same_values(task, where, replace(control, schema=before), hidden, copy.schema, kept)
+            require_same_values(task, where, replace(control, schema=before), record.hidden_sha256, copy.schema, kept)
             rows = rows.unionByName(as_columns_of(rows, kept, task), allowMissingColumns=True)
             copied = CopiedRows(lambda: rows, progress=watch_copy(work.spark, copy))
         commit = prepare_copy(job, work, copy, copied)

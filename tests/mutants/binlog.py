@@ -190,7 +190,7 @@ BINLOG = (
     Mutant(
         "a trigger that was dropped after it fired did not fire",
         f"{MYSQL}/stream.py",
-        "                    if statement.effect is Effect.DEFINE:\n                        return None\n",
+        "                if statement.effect is Effect.DEFINE:\n                    return None\n",
         "",
         (LOGGED,),
     ),

@@ -14,6 +14,10 @@ from airflow_cdc_provider.core.errors import (
     TargetUnavailable,
     TransactionConflict,
 )
+from airflow_cdc_provider.core.spec.history import History
+from airflow_cdc_provider.core.table.history import history_of
+from airflow_cdc_provider.core.table.schema import TableSchema
+from airflow_cdc_provider.core.table.unfit import Unfit
 
 QUOTED_VALUE = re.compile(r"((?:value|entry|type [\w ()]+):? ?)(?:'.*?'|\".*?\")", re.DOTALL)
 
@@ -122,13 +126,14 @@ def other_collation(where: str, found: Sequence[str]) -> Problem:
     )
 
 
-def other_columns(where: str, found: Sequence[str], shared: bool, is_history: bool = False) -> Problem:
-    """A new copy of a history does not replace its table."""
+def other_columns(where: str, found: Sequence[str], schema: TableSchema, shared: bool) -> Unfit:
+    """A new copy of a history does not replace its table. ``schema``: of the copy."""
+    is_history = history_of(schema) is not History.NONE
     back = "give the columns their names and types back (ALTER TABLE)"
     again = (
         f"{back}, then copy each of its source tables again: {RESYNC}" if shared else f"copy the table again: {RESYNC}"
     )
-    return Problem(
+    problem = Problem(
         "TGT098",
         "columns of the table are not those that were copied, so that values would be stored otherwise or not at all",
         where,
@@ -137,6 +142,7 @@ def other_columns(where: str, found: Sequence[str], shared: bool, is_history: bo
         do=f"{back}, or set another `target`" if is_history else again,
         data="nothing was written to it; its changes are kept in the change log",
     )
+    return Unfit(problem, copy_helps=not shared and not is_history)
 
 
 def changed_rows(where: str, found: Sequence[str]) -> Problem:

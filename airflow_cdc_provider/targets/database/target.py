@@ -17,11 +17,9 @@ from typing import Any
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Blocked, Problem, TargetUnavailable
 from airflow_cdc_provider.core.failpoints import failpoint
-from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.table.alterations import Alteration
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.former_columns import with_other_types
-from airflow_cdc_provider.core.table.history import history_of
 from airflow_cdc_provider.core.table.published_cut import Cut
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.special_values import Specials
@@ -113,14 +111,14 @@ class DatabaseTarget(UnversionedTarget):
             return Unfit(errors.other_collation(self.locate(target_table), found), copy_helps=True)
         control, in_transactions = state.control, self.server.alters_in_transactions
         schema = control.schema if control else None
-        if schema and (found := self._changes_of_rows(cursor, target_table, schema)):
+        if control is None or schema is None:
+            return None
+        if found := self._changes_of_rows(cursor, target_table, schema):
             return Unfit(errors.changed_rows(self.locate(target_table), found))
-        found = self.other_columns(cursor, target_table, schema, in_transactions) if schema else []
-        if not found or (not in_transactions and control and self.log.highest_fence(control.table) > control.fence):
+        found = self.other_columns(cursor, target_table, schema, in_transactions)
+        if not found or (not in_transactions and self.log.highest_fence(control.table) > control.fence):
             return None  # an attempt that died can have altered columns: the next one goes on
-        is_history = schema is not None and history_of(schema) is not History.NONE
-        problem = errors.other_columns(self.locate(target_table), found, state.shared, is_history)
-        return Unfit(problem, copy_helps=not state.shared and not is_history)
+        return errors.other_columns(self.locate(target_table), found, schema, state.shared)
 
     def _changes_of_rows(self, cursor: Any, target_table: str, schema: TableSchema) -> list[str]:
         if not isinstance(self.server, ChangesRows):
@@ -345,9 +343,8 @@ class DatabaseTarget(UnversionedTarget):
         if found := self._changes_of_rows(cursor, commit.target_table, schema):
             raise Blocked(errors.changed_rows(self.locate(commit.target_table), found))
         if found := self.other_columns(cursor, commit.target_table, schema, with_missing=True):
-            where, shared = self.locate(commit.target_table), commit.expected.shared
-            is_history = history_of(schema) is not History.NONE
-            raise Blocked(errors.other_columns(where, found, shared, is_history))
+            unfit = errors.other_columns(self.locate(commit.target_table), found, schema, commit.expected.shared)
+            raise Blocked(unfit.problem)
 
     def _take_over(self, commit: Commit) -> None:
         """The row is compared by its cursor alone: to this target, the table belongs to another replicator."""

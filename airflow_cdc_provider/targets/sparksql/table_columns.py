@@ -7,8 +7,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from airflow_cdc_provider.core.spec.history import History
-from airflow_cdc_provider.core.table.history import history_of
 from airflow_cdc_provider.core.table.merge_plan import ORDER
 from airflow_cdc_provider.core.table.schema import Kind, LogicalType, TableSchema
 from airflow_cdc_provider.core.table.unfit import Unfit
@@ -54,9 +52,7 @@ def unfit_columns(where: str, types: Mapping[str, str], schema: TableSchema, sha
         given = types.get(name.lower())
         if given is not None and not keeps_values(given, kind):
             found.append(f"column {name} is {given} instead of {kind}")
-    is_history = history_of(schema) is not History.NONE
-    problem = other_columns(where, found, shared, is_history)
-    return Unfit(problem, copy_helps=not shared and not is_history) if found else None
+    return other_columns(where, found, schema, shared) if found else None
 
 
 def keeps_values(found: str, wanted: str) -> bool:

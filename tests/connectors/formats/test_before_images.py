@@ -9,14 +9,13 @@ from typing import Any
 
 import pytest
 
-from airflow_cdc_provider.connectors.blocks import Block
-from airflow_cdc_provider.connectors.decoders.common.message import CopiedTable, DecoderSettings, DecodesMany, Message
+from airflow_cdc_provider.connectors.decoders.common.message import CopiedTable, DecoderSettings, Message
 from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation
 from airflow_cdc_provider.core.log.quarantine import undecoded
 from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.core.table.schema import Kind, TableSchema
-from tests.blocks import unpacked
 from tests.connectors.formats.debezium_messages import envelope, message, pg
+from tests.connectors.formats.decoded import records_of
 from tests.connectors.formats.golden import column, decoder
 
 TABLE = TableSchema(
@@ -36,14 +35,7 @@ COPIES = 40
 
 def decoded(sent: list[Message], together: bool, schema: TableSchema = TABLE, **options: Any) -> list[ChangeRecord]:
     made = decoder("debezium", DecoderSettings(1, {"inv.s": CopiedTable(TableRule("inv.s"), schema)}, options))
-    assert isinstance(made, DecodesMany)
-    if not together:
-        items = [item for one in sent for item in made.decode(one)]
-    else:
-        list(made.decode_many(sent))
-        items = list(made.decode_many(sent))
-        assert any(isinstance(item, Block) for item in items)
-    return [item for item in unpacked(items) if isinstance(item, ChangeRecord)]
+    return records_of(made, sent, together)
 
 
 def deletes(**values: Any) -> list[Message]:

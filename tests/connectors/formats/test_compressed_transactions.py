@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 
-from airflow_cdc_provider.connectors.blocks import Block
-from airflow_cdc_provider.connectors.decoders.common.message import CopiedTable, DecoderSettings, DecodesMany, Message
+from airflow_cdc_provider.connectors.decoders.common.message import CopiedTable, DecoderSettings, Message
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.spec.definition import TableRule
-from tests.blocks import unpacked
 from tests.connectors.formats.debezium_messages import S, envelope, message, mysql
+from tests.connectors.formats.decoded import records_of
 from tests.connectors.formats.folded import in_order
 from tests.connectors.formats.golden import decoder
 
@@ -51,17 +50,8 @@ def row(key: int, value: str) -> dict[str, Any] | None:
 
 
 def decoded(sent: list[Message], together: bool) -> list[ChangeRecord]:
-    """Together: in blocks, in the form of messages before."""
     made = decoder("debezium", DecoderSettings(1, {"shop.t": CopiedTable(TableRule("shop.t"), TABLE)}))
-    assert isinstance(made, DecodesMany)
-    if not together:
-        items = [item for one in sent for item in made.decode(one)]
-    else:
-        list(made.decode_many(sent))
-        items = list(made.decode_many(sent))
-        assert any(isinstance(item, Block) for item in items)
-    found = [item for item in unpacked(items) if isinstance(item, ChangeRecord)]
-    return sorted(found, key=lambda one: one.order_key)
+    return sorted(records_of(made, sent, together), key=lambda one: one.order_key)
 
 
 @pytest.mark.parametrize("together", [False, True])

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from airflow_cdc_provider.connectors.mysql_statements.alter_table import redefined_columns
-from airflow_cdc_provider.connectors.mysql_statements.table_renames import Rename, names_of
+from airflow_cdc_provider.connectors.mysql_statements.table_renames import names_of
 from airflow_cdc_provider.connectors.source import SourceStatus, StreamItem, StreamSplit
 from airflow_cdc_provider.connectors.sources.mysql import binlog
 from airflow_cdc_provider.connectors.sources.mysql.alterations import may_change
@@ -206,15 +206,11 @@ class Binlog:
             return None
         tables, limit = set(objects.plain_tables), BinlogPosition(file_number(end.file), end.pos)
         with self.client.session("definitions") as connection:
-            for event in self._events(connection, lo, self.options.server_id + 1):
-                if BinlogPosition(file_number(event.file), event.start) >= limit:
-                    break
-                if event.type in binlog.QUERIES:
-                    statement = parse_statement(parse_query(event))
-                    if statement.effect is Effect.DEFINE:
-                        return None
-                    if statement.effect is Effect.REPLACE_TABLE:
-                        tables -= set(statement.affected(tables))
+            for _, statement in self._statements(connection, lo, limit):
+                if statement.effect is Effect.DEFINE:
+                    return None
+                if statement.effect is Effect.REPLACE_TABLE:
+                    tables -= set(statement.affected(tables))
         return KnownObjects(frozenset(tables), objects.functions)
 
     def _names_of_renamed(self, lo: Position, tasks: Sequence[TableTask]) -> dict[str, tuple[str, ...]]:
@@ -229,19 +225,22 @@ class Binlog:
             names = names_now(connection, identities) or {}
             missing = sorted(renamed.keys() - {table for table, name in names.items() if exists(connection, name)})
             end = read_binlog_end(connection, self.client)
-            renames = list(self._renames(connection, lo, BinlogPosition(file_number(end.file), end.pos)))
+            statements = self._statements(connection, lo, BinlogPosition(file_number(end.file), end.pos))
+            renames = [(position, rename) for position, statement in statements for rename in statement.renames]
         if missing or any(position >= BinlogPosition(file_number(before.file), before.pos) for position, _ in renames):
             raise renamed_meanwhile(missing, self.client.address)
         return {table: names_of(name, [rename for _, rename in renames]) for table, name in names.items()}
 
-    def _renames(self, connection: Any, lo: Position, end: BinlogPosition) -> Iterator[tuple[BinlogPosition, Rename]]:
+    def _statements(
+        self, connection: Any, lo: Position, end: BinlogPosition
+    ) -> Iterator[tuple[BinlogPosition, Statement]]:
+        """Those before ``end``, with their positions."""
         for event in self._events(connection, lo, self.options.server_id + 1):
             position = BinlogPosition(file_number(event.file), event.start)
             if position >= end:
                 return
             if event.type in binlog.QUERIES:
-                for rename in parse_statement(parse_query(event)).renames:
-                    yield position, rename
+                yield position, parse_statement(parse_query(event))
 
     def _last_alterations(
         self,
@@ -273,13 +272,9 @@ class Binlog:
         """The columns, in lower case, that statements before ``end`` redefine. ``names``: of the table."""
         columns: set[str] = set()
         with self.client.session("definitions") as connection:
-            for event in self._events(connection, lo, self.options.server_id + 1):
-                if BinlogPosition(file_number(event.file), event.start) >= end:
-                    break
-                if event.type in binlog.QUERIES:
-                    statement = parse_statement(parse_query(event))
-                    if statement.effect is Effect.ALTER and statement.affected(names):
-                        columns |= set(redefined_columns(statement.clauses))
+            for _, statement in self._statements(connection, lo, end):
+                if statement.effect is Effect.ALTER and statement.affected(names):
+                    columns |= set(redefined_columns(statement.clauses))
         return frozenset(columns)
 
     def _require_available(self, connection: Any, position: Position) -> None:
