@@ -17,6 +17,7 @@ OTHER_YEAR = "a year before 1 or after 9999"
 NOT_A_NUMBER = "NaN or an infinite number"
 MORE_DIGITS = "a number with more digits than the type of its column"
 NO_DATE = "an invalid date, such as a zero date"
+OTHER_TYPE = "a value of another type than its column"
 
 
 class Unrepresentable(ValueError):

@@ -10,6 +10,7 @@ CHILDREN = (f"{OTHER_ROWS}::test_the_rows_of_inheritance_children_are_no_rows_of
 PARTITIONS = (f"{OTHER_ROWS}::test_a_partitioned_table_has_the_rows_of_its_partitions",)
 MERGED = (f"{OTHER_ROWS}::test_the_key_of_a_table_that_reads_others_proves_nothing",)
 SQLITE = ("tests/connectors/test_jdbc_poll_sqlite_times.py",)
+SQLITE_VALUES = ("tests/connectors/test_jdbc_poll_sqlite_values.py",)
 FILTERS = "tests/connectors/test_jdbc_poll_filters.py"
 OF_MARIADB = (f"{FILTERS}::test_mariadb",)
 OF_POSTGRES = (f"{FILTERS}::test_postgresql",)
@@ -106,5 +107,26 @@ POLLED_SQL = (
         "raise_problems(filter_problems(task, queries.described))",
         "pass",
         OPERANDS,
+    ),
+    Mutant(
+        "a value of SQLite is converted to the type of its column, whatever it is",
+        f"{FOLDER}/select.py",
+        "return stored_value if self.system == SQLITE else column_value",
+        "return column_value",
+        SQLITE_VALUES,
+    ),
+    Mutant(
+        "SQLAlchemy converts the values of SQLite before they are looked at",
+        f"{FOLDER}/select.py",
+        "return self._text_unless_bytes(column) if select is Select.TEXT else sa.type_coerce(column, AS_STORED)",
+        "return self._text_unless_bytes(column) if select is Select.TEXT else column",
+        SQLITE_VALUES,
+    ),
+    Mutant(
+        "a row filter compares a value of another type than its column as NULL",
+        f"{FOLDER}/row_filter.py",
+        "if str(error) == OTHER_TYPE:",
+        "if False:",
+        SQLITE_VALUES,
     ),
 )

@@ -19,8 +19,15 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import mysql, oracle
 
 from airflow_cdc_provider.connectors.sources.jdbc_poll.column_rules import Order, Select, SourceType, Type
-from airflow_cdc_provider.connectors.sources.jdbc_poll.values import column_value
-from airflow_cdc_provider.connectors.unrepresentable import INFINITE, MORE_DIGITS, NO_DATE, OTHER_YEAR, Unrepresentable
+from airflow_cdc_provider.connectors.sources.jdbc_poll.values import ReadValue
+from airflow_cdc_provider.connectors.unrepresentable import (
+    INFINITE,
+    MORE_DIGITS,
+    NO_DATE,
+    OTHER_TYPE,
+    OTHER_YEAR,
+    Unrepresentable,
+)
 from airflow_cdc_provider.core.spec.definition import Comparison, Condition
 from airflow_cdc_provider.core.spec.filters import InvalidDate, OutOfRange, Value, literal, matches
 from airflow_cdc_provider.core.table.schema import Kind, LogicalType, TableSchema
@@ -59,28 +66,31 @@ class RowFilter:
 
     conditions: Sequence[Condition]
     schema: TableSchema
+    read_value: ReadValue
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(condition.column for condition in self.conditions))
 
     def selects(self, values: Sequence[Any]) -> bool:
-        """``values``: of ``columns``, as the driver returns them."""
+        """``values``: of ``columns``, as the driver returns them. Raises Unrepresentable for one of another type than
+        its column, which no comparison has."""
         read = zip(self.columns, self._types, values, strict=True)
-        return matches(self.conditions, {name: compared_value(kind, value) for name, kind, value in read})
+        return matches(self.conditions, {name: self._compared(kind, value) for name, kind, value in read})
+
+    def _compared(self, kind: LogicalType, value: Any) -> Value | None:
+        """A value that the kind does not have is compared as in the streams."""
+        try:
+            compared: Value | None = self.read_value(kind, value)
+            return compared
+        except Unrepresentable as error:
+            if str(error) == OTHER_TYPE:
+                raise
+            return _special_value(kind.kind, str(error), error.text)
 
     @cached_property
     def _types(self) -> list[LogicalType]:
         return [self.schema.column(name).type for name in self.columns]
-
-
-def compared_value(kind: LogicalType, value: Any) -> Value | None:
-    """A value that the kind does not have is compared as in the streams."""
-    try:
-        compared: Value | None = column_value(kind, value)
-        return compared
-    except Unrepresentable as error:
-        return _special_value(kind.kind, str(error), error.text)
 
 
 def _special_value(kind: Kind, what: str, text: str) -> Value | None:

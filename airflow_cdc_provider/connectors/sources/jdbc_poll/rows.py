@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_cdc_provider.connectors.arrow_types import arrow_schema, arrow_type
 from airflow_cdc_provider.connectors.decoders.common.jsonable import base64_of
 from airflow_cdc_provider.connectors.sources.jdbc_poll.select import EXACT_TEXT, TableQueries
-from airflow_cdc_provider.connectors.sources.jdbc_poll.values import column_value, in_utc
+from airflow_cdc_provider.connectors.sources.jdbc_poll.values import ReadValue, column_value, in_utc
 from airflow_cdc_provider.connectors.sources.polling.canonical import canonical_value
 from airflow_cdc_provider.connectors.sources.polling.pages import Row
 from airflow_cdc_provider.connectors.unrepresentable import (
@@ -21,7 +21,7 @@ from airflow_cdc_provider.connectors.unrepresentable import (
     text_if_unrepresentable,
     unrepresentable_row,
 )
-from airflow_cdc_provider.core.errors import BadRecordFound, CheckFailed
+from airflow_cdc_provider.core.errors import BadRecordFound, CheckFailed, Problem
 from airflow_cdc_provider.core.log.change_records import Operation
 from airflow_cdc_provider.core.log.quarantine import UndecodedRecord
 from airflow_cdc_provider.core.table.schema import Column, Kind, TableSchema
@@ -41,7 +41,7 @@ class RowConverter:
         self._schema = schema
         self._has_exact_text = queries.system in EXACT_TEXT
         self._members = [f"{encode_basestring(column.name)}:" for column in schema.columns]
-        self._readers = [_reader(schema, column) for column in schema.columns]
+        self._readers = [_reader(schema, column, queries.read_value) for column in schema.columns]
         self._key_columns = [(schema.column(name).type, self._readers[schema.names.index(name)]) for name in schema.key]
         self._timestamp_type = source.column(queries.timestamp_column).type
         self._offset = queries.offset
@@ -49,16 +49,19 @@ class RowConverter:
         self._filter_start = len(self._readers) + len(schema.key) + 1
 
     def page_row(self, values: Sequence[Any]) -> Row:
-        """A value that no target can store makes an undecoded row. Raises CheckFailed (CPY009) for one in the key,
-        which stops this table and no other."""
+        """A value that no target can store makes an undecoded row. Raises CheckFailed (CPY009) for one in the key, or
+        that the row filter cannot compare, which stops this table and no other."""
         width = len(self._readers)
         timestamp = self._timestamp(values[self._filter_start - 1])
         try:
             key = self._key(values[width : width + len(self._key_columns)])
         except Unrepresentable as error:
-            problem = unrepresentable_row(self._schema, self._schema.key, str(error), self._has_exact_text)
-            raise CheckFailed(problem) from error
-        if not self._filter.selects(values[self._filter_start :]):
+            raise CheckFailed(self._problem(self._schema.key, error)) from error
+        try:
+            selected = self._selects(values)
+        except Unrepresentable as error:
+            raise CheckFailed(self._problem(self._filter.columns, error)) from error
+        if not selected:
             return Row(timestamp, key, "", deleted=True)
         try:
             texts = [
@@ -75,7 +78,10 @@ class RowConverter:
         """Rows of a copy that match the row filter, in the table's types. Raises BadRecordFound (CPY009)."""
         import pyarrow as pa
 
-        selected = [row for row in rows if self._filter.selects(row[self._filter_start :])]
+        try:
+            selected = [row for row in rows if self._selects(row)]
+        except Unrepresentable as error:
+            raise BadRecordFound(self._problem(self._filter.columns, error)) from error
         if not selected:
             return arrow_schema(self._schema).empty_table()
         columns = list(zip(*selected, strict=True))
@@ -85,9 +91,14 @@ class RowConverter:
             try:
                 arrays.append(pa.array([read(value) for value in values], arrow_type(column.type)))
             except Unrepresentable as error:
-                problem = unrepresentable_row(self._schema, [column.name], str(error), self._has_exact_text)
-                raise BadRecordFound(problem) from error
+                raise BadRecordFound(self._problem([column.name], error)) from error
         return pa.table(arrays, schema=arrow_schema(self._schema))
+
+    def _selects(self, values: Sequence[Any]) -> bool:
+        return self._filter.selects(values[self._filter_start :])
+
+    def _problem(self, columns: Sequence[str], error: Unrepresentable) -> Problem:
+        return unrepresentable_row(self._schema, columns, str(error), self._has_exact_text)
 
     def _undecoded(self, values: Sequence[Any]) -> UndecodedRecord:
         known, others, what = dict[str, Any](), dict[str, str](), ""
@@ -113,21 +124,26 @@ class RowConverter:
         return in_utc(timestamp) - self._offset if self._timestamp_type.kind is Kind.TIMESTAMP else in_utc(timestamp)
 
 
-def _reader(schema: TableSchema, column: Column) -> Callable[[Any], Any]:
+def _reader(schema: TableSchema, column: Column, read_value: ReadValue) -> Callable[[Any], Any]:
     source = schema.column(column.text_of) if column.text_of else column
 
     def read(value: Any) -> Any:
-        return column_value(source.type, value)
+        return read_value(source.type, value)
 
     if column.text_of:
         return text_if_unrepresentable(read)
     if schema.has_text_of(column.name):
         return none_if_unrepresentable(read)
     if column.name in schema.key and column.type.kind in FLOATS:
-        return _unsigned_zero
+        return _unsigned_zero(read)
     return read
 
 
-def _unsigned_zero(value: Any) -> float | None:
+def _unsigned_zero(read: Callable[[Any], Any]) -> Callable[[Any], float | None]:
     """In a database 0.0 and -0.0 are the same key."""
-    return None if value is None else float(value) + 0.0
+
+    def read_key(value: Any) -> float | None:
+        number: float | None = read(value)
+        return None if number is None else number + 0.0
+
+    return read_key

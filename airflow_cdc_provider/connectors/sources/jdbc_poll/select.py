@@ -29,8 +29,9 @@ from airflow_cdc_provider.connectors.sources.jdbc_poll.row_filter import (
     narrowing,
 )
 from airflow_cdc_provider.connectors.sources.jdbc_poll.sqlite_times import WALL_TIME, compared, texts_around
+from airflow_cdc_provider.connectors.sources.jdbc_poll.sqlite_values import stored_value
 from airflow_cdc_provider.connectors.sources.jdbc_poll.types import source_type
-from airflow_cdc_provider.connectors.sources.jdbc_poll.values import parameter
+from airflow_cdc_provider.connectors.sources.jdbc_poll.values import ReadValue, column_value, parameter
 from airflow_cdc_provider.connectors.sources.polling.pages import Query
 from airflow_cdc_provider.core.spec.definition import Condition
 from airflow_cdc_provider.core.table.schema import Kind, TableSchema
@@ -58,7 +59,11 @@ class TableQueries:
 
     @cached_property
     def row_filter(self) -> RowFilter:
-        return RowFilter(self.where, self.described.schema)
+        return RowFilter(self.where, self.described.schema, self.read_value)
+
+    @property
+    def read_value(self) -> ReadValue:
+        return stored_value if self.system == SQLITE else column_value
 
     @cached_property
     def table(self) -> sa.TableClause:
@@ -165,7 +170,10 @@ class TableQueries:
                 yield found
 
     def _selected(self, name: str) -> Expression:
-        return sa.cast(self.table.c[name], sa.Text) if self.is_cast(name) else self._in_its_kind(name)
+        if not self.is_cast(name):
+            return self._in_its_kind(name)
+        column: Expression = self.table.c[name]
+        return self._text_unless_bytes(column) if self.system == SQLITE else sa.cast(column, sa.Text)
 
     def _in_its_kind(self, name: str) -> Expression:
         """Dates and timestamps are selected as text: for an unrepresentable value a driver raises an error, or returns
@@ -173,10 +181,10 @@ class TableQueries:
         kind = self.described.schema.column(name).type.kind
         column: Expression = self.table.c[name]
         select = self._source_type(name).select
+        if self.system == SQLITE:
+            return self._text_unless_bytes(column) if select is Select.TEXT else sa.type_coerce(column, AS_STORED)
         if select is Select.TEXT or (kind in TIMES and self.system in EXACT_TEXT):
             return sa.cast(column, sa.Text)
-        if kind in TIMES and self.system == SQLITE:
-            return sa.type_coerce(column, AS_STORED)
         if select is Select.NUMBER:
             return sa.type_coerce(column, sa.Numeric(asdecimal=True))
         if select is Select.BYTES:
@@ -184,6 +192,12 @@ class TableQueries:
         if select is Select.UTC:
             return sa.func.sys_extract_utc(column, type_=sa.TIMESTAMP())
         return self._all_digits(column) if kind in FLOATS else column
+
+    @staticmethod
+    def _text_unless_bytes(column: Expression) -> Expression:
+        """SQLite casts bytes to whatever text they make."""
+        text = sa.type_coerce(sa.cast(column, sa.Text), AS_STORED)
+        return sa.case((sa.func.typeof(column) == "blob", sa.type_coerce(column, AS_STORED)), else_=text)
 
     def _all_digits(self, column: Expression) -> Expression:
         """MySQL returns six digits of a FLOAT, but all digits of a sum. SQLAlchemy reads floating-point numbers as

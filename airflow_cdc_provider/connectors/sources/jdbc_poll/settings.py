@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from airflow_cdc_provider.connectors.sources.jdbc_poll.sqlite_times import WALL_TIME, wall_time
+from airflow_cdc_provider.connectors.sources.jdbc_poll.sqlite_values import text_or_bytes
 from airflow_cdc_provider.core.connections import (
     mysql_settings,
     oracle_settings,
@@ -47,6 +48,7 @@ def fix_settings(engine: sa.Engine) -> None:
     def fix(opened: Any, _: ConnectionPoolEntry) -> None:
         if system == "sqlite":
             opened.create_function(WALL_TIME, 2, wall_time, deterministic=True)
+            opened.text_factory = text_or_bytes
         with closing(opened.cursor()) as cursor:
             for statement in SETTINGS.get(system, ()):
                 cursor.execute(statement)

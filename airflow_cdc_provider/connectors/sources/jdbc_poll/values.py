@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64decode
+from collections.abc import Callable
 from datetime import UTC, date, datetime
 from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any
@@ -19,6 +20,8 @@ from airflow_cdc_provider.connectors.unrepresentable import (
 from airflow_cdc_provider.core.table.schema import Kind, LogicalType
 
 YEAR_DIGITS = 4
+ReadValue = Callable[[LogicalType, Any], Any]
+"""``column_value``, or that of a system whose values differ from their columns."""
 EXACT = Context(prec=76, rounding=ROUND_HALF_UP)
 
 
