@@ -88,6 +88,8 @@ class Life(Pipeline):
         rows = self.states()
         for copy in self.copies_of(table):
             copy.grounds.add("created")
+            if copy.target not in [kind.place for kind in self.kinds]:
+                copy.grounds.add("target")  # the copy of another table of this name, under its first name
             former = self.gone.pop(copy.name, copy)
             copy.paused = former.paused  # an answer about another table of this name does not count
             had_copy = copy.name in rows and rows[copy.name].control is not None
