@@ -30,7 +30,7 @@ P, Q = "public.p", "public.q"
 NEVER, ALWAYS = {"key_audit": 86400.0}, {"key_audit": 0.1}
 
 
-@pytest.fixture(params=[History.NONE, History.SCD2], ids=str)
+@pytest.fixture
 def shop(
     request: pytest.FixtureRequest,
     tmp_path: Path,
@@ -71,6 +71,7 @@ def audit(shop: PollingPipeline, **more: Any) -> None:
     shop.with_source(options=NEVER)
 
 
+@pytest.mark.parametrize("shop", [History.NONE, pytest.param(History.SCD2, marks=pytest.mark.nightly)], indirect=True)
 def test_changes_before_and_after_an_audit_are_applied(shop: PollingPipeline, database: Database) -> None:
     shop.record_command(CommandKind.PAUSE, P)
     insert(database, 21, 21)
@@ -84,7 +85,16 @@ def test_changes_before_and_after_an_audit_are_applied(shop: PollingPipeline, da
     assert current(shop) == {11, *range(13, 23)}
 
 
-@pytest.mark.parametrize("task", ["reconcile.replay", "reconcile.resume_stream"])
+@pytest.mark.parametrize(
+    ("shop", "task"),
+    [
+        (History.SCD2, "reconcile.replay"),
+        (History.NONE, "reconcile.resume_stream"),
+        pytest.param(History.NONE, "reconcile.replay", marks=pytest.mark.nightly),
+        pytest.param(History.SCD2, "reconcile.resume_stream", marks=pytest.mark.nightly),
+    ],
+    indirect=["shop"],
+)
 def test_an_audit_is_done_with_its_commit(shop: PollingPipeline, database: Database, task: str) -> None:
     database.execute("DELETE FROM p WHERE id = 12")
     audit(shop, leave_out=[task])
