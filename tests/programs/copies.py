@@ -52,7 +52,9 @@ class Copy:
     while a renamed column looked like another one: each row may have a new version. ``paused``: by an operator, with
     the command ``pause``, which is empty once the table that was paused is lost. ``new``: what becomes of its table,
     which came under a pattern and has no copy yet; ``unwanted``: an operator does not want the copy. ``outside``: keys
-    of rows that the last full copy left out, as long as they are not changed."""
+    of rows that the last full copy left out, as long as they are not changed. ``hidden_otherwise``: rows that are kept
+    may have values that the YAML hides in another way now, which an operator removes in the target. ``made_in``: the
+    name of its target when it was first equal."""
 
     name: str
     target: str
@@ -74,6 +76,13 @@ class Copy:
     new: str = ""
     unwanted: bool = False
     outside: set[Any] = field(default_factory=set)
+    hidden_otherwise: bool = False
+    made_in: str = ""
+
+    @property
+    def is_under_other_name(self) -> bool:
+        """Whether its target had another name when it was made."""
+        return self.made_in not in ("", self.target)
 
     def wrote(self, key: Any) -> None:
         """The row was written at the source: what an operator decided about its former state has no effect."""

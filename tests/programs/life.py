@@ -124,11 +124,7 @@ class Life(Pipeline):
 
     def rename_target(self) -> None:
         """The last one, in the YAML alone."""
-        last, name = self.kinds[-1], f"t{next(self._numbers)}"
-        self._name_targets({last.name: name})
-        for copy in self.copies.values():
-            if copy.target == name:
-                copy.grounds.add("target")
+        self._name_targets({self.kinds[-1].name: f"t{next(self._numbers)}"})
 
     def allow_features(self) -> None:
         self.set_targets([replace(one, kind=FEATURES) if one.kind == DELTA else one for one in self.kinds])
@@ -143,6 +139,8 @@ class Life(Pipeline):
         for copy in self.copies.values():
             target = names.get(copy.target, copy.target)
             copy.name, copy.target = copy.name.replace(f"@{copy.target}", f"@{target}"), target
+            if copy.is_under_other_name:
+                copy.grounds.add("target")
         self.copies = {copy.name: copy for copy in self.copies.values()}
         self.set_targets([replace(one, name=names.get(one.name, one.name)) for one in self.kinds])
 
@@ -172,6 +170,7 @@ class Life(Pipeline):
         """Raises DefinitionInvalid, and changes nothing."""
         self.redefine(tables=self._rules(setup), spark=Spark(engine=EngineMode(setup.engine)))
         kept_rows, set_nulls = self.setup.on_delete == "ignore" or bool(self.setup.ignore), self.setup.set_null
+        marked_rows, other_secret = self.setup.on_delete == "soft", self.setup.secret != setup.secret
         self.setup = setup
         self.set_targets(self.kinds)
         for copy in self.copies.values():
@@ -179,6 +178,7 @@ class Life(Pipeline):
             copy.nulls |= set_nulls
             copy.grounds.add("definition")
             copy.past = Past()
+            copy.hidden_otherwise |= other_secret and (kept_rows or marked_rows)
             if kept_rows:
                 copy.kept |= set(copy.table.written) - set(copy.table.rows)
 

@@ -129,6 +129,7 @@ def _compare(life: Life, dag_run: DagRun) -> None:
             if life.outage and copy.target in life.warehouses:
                 continue
             _require_equal(life, copy, row.target)
+            copy.made_in = copy.made_in or copy.target
             copy.grounds -= {"bad", "truncate", "missing", "deletes", "position", "definition", "listed", "created"}
             if copy.table.writes > copy.table.altered:
                 copy.grounds.discard("schema")
