@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 import uuid
 import xml.etree.ElementTree as ElementTree
@@ -54,6 +55,10 @@ class ObjectStore(ABC):
     @abstractmethod
     def keys(self, prefix: str = "") -> list[str]:
         """Every key in the bucket as it is stored, also keys that name no file."""
+
+    def put(self, key: str, content: bytes) -> None:
+        """Under this very key, which may mark a folder."""
+        raise NotImplementedError
 
     @abstractmethod
     def at(self, address: str) -> ConnectionInfo:
@@ -112,6 +117,9 @@ class Moto(ObjectStore):
         tree = ElementTree.fromstring(self._request("GET", f"{self.LAKE}?list-type=2&prefix={prefix}"))
         return [key.text or "" for key in tree.iter() if key.tag.endswith("}Key")]
 
+    def put(self, key: str, content: bytes) -> None:
+        self._request("PUT", f"{self.LAKE}/{key}", content)
+
     def _is_up(self) -> bool:
         try:
             self._request("GET", "")
@@ -119,8 +127,8 @@ class Moto(ObjectStore):
             return False
         return True
 
-    def _request(self, method: str, path: str) -> bytes:
-        with urllib.request.urlopen(urllib.request.Request(f"{self.address}/{path}", method=method)) as answer:
+    def _request(self, method: str, path: str, content: bytes | None = None) -> bytes:
+        with urllib.request.urlopen(urllib.request.Request(f"{self.address}/{path}", content, method=method)) as answer:
             content: bytes = answer.read()
         return content
 
@@ -144,6 +152,12 @@ class CloudStorage(ObjectStore):
 
     def keys(self, prefix: str = "") -> list[str]:
         return self._server.names(self.LAKE, prefix)
+
+    def put(self, key: str, content: bytes) -> None:
+        name = urllib.parse.quote(key, safe="")
+        address = f"{self.address}/upload/storage/v1/b/{self.LAKE}/o?uploadType=media&name={name}"
+        headers = {"Authorization": f"Bearer {self.token()}"}
+        urllib.request.urlopen(urllib.request.Request(address, content, headers, method="POST")).close()
 
     def token(self) -> str:
         """Of the service account."""

@@ -29,19 +29,19 @@ class LocalStore:
         self.root = root.removeprefix("file://").rstrip("/")
 
     def url(self, path: str) -> str:
-        self._path(path)
-        return f"{self.root}/{path}"
+        with self._guarded("check for", path):
+            return f"{self.root}/{path}"
 
     def read(self, path: str) -> bytes:
-        with self._guarded("read", path):
-            return self._path(path).read_bytes()
+        with self._guarded("read", path) as target:
+            return target.read_bytes()
 
     def exists(self, path: str) -> bool:
-        return self._path(path).exists()
+        with self._guarded("check for", path) as target:
+            return target.exists()
 
     def create(self, path: str, content: bytes) -> bool:
-        target = self._path(path)
-        with self._guarded("create", path), self._temporary(target, content) as temporary:
+        with self._guarded("create", path) as target, self._temporary(target, content) as temporary:
             try:
                 os.link(temporary, target)
             except FileExistsError:
@@ -52,38 +52,36 @@ class LocalStore:
         return True
 
     def write(self, path: str, content: bytes) -> None:
-        target = self._path(path)
-        with self._guarded("write", path), self._temporary(target, content) as temporary:
+        with self._guarded("write", path) as target, self._temporary(target, content) as temporary:
             os.replace(temporary, target)
             _sync_folder(target.parent)
 
     def open_output(self, path: str) -> BinaryIO:
-        target = self._path(path)
-        with self._guarded("open", path):
+        with self._guarded("open", path) as target:
             target.parent.mkdir(parents=True, exist_ok=True)
             return io.BufferedWriter(_DurableFile(target, "xb"))
 
     def open_input(self, path: str) -> BinaryIO:
-        with self._guarded("open", path):
-            return self._path(path).open("rb")
+        with self._guarded("open", path) as target:
+            return target.open("rb")
 
     def names(self, path: str) -> list[str]:
-        with self._guarded("list", path):
+        with self._guarded("list", path) as target:
             try:
-                return sorted(entry.name for entry in os.scandir(self._path(path)) if not entry.name.startswith("."))
+                return sorted(entry.name for entry in os.scandir(target) if not entry.name.startswith("."))
             except FileNotFoundError:
                 return []
 
     def files(self, path: str) -> Iterator[StoredFile]:
-        with self._guarded("list", path):
-            for folder, _, names in os.walk(self._path(path)):
+        with self._guarded("list", path) as target:
+            for folder, _, names in os.walk(target, onerror=_raise_unless_missing):
                 for name in names:
                     file = Path(folder, name)
-                    yield StoredFile(file.relative_to(self.root).as_posix(), file.stat().st_size)
+                    with contextlib.suppress(FileNotFoundError):  # another process removes its temporary files
+                        yield StoredFile(file.relative_to(self.root).as_posix(), file.stat().st_size)
 
     def delete(self, path: str) -> None:
-        target = self._path(path)
-        with self._guarded("delete", path):
+        with self._guarded("delete", path) as target:
             while target.is_dir() and not target.is_symlink():
                 # Another process may delete the same folder: a file that it removed first is missing here.
                 with contextlib.suppress(FileNotFoundError):
@@ -129,9 +127,9 @@ class LocalStore:
         )
 
     @contextlib.contextmanager
-    def _guarded(self, verb: str, path: str) -> Iterator[None]:
+    def _guarded(self, verb: str, path: str) -> Iterator[Path]:
         try:
-            yield
+            yield self._path(path)
         except FileNotFoundError:
             raise
         except OSError as error:
@@ -154,6 +152,11 @@ class _DurableFile(io.FileIO):
                 os.fsync(self.fileno())
         finally:
             super().close()
+
+
+def _raise_unless_missing(error: OSError) -> None:
+    if not isinstance(error, FileNotFoundError):
+        raise error
 
 
 def _sync_folder(folder: Path) -> None:

@@ -95,7 +95,13 @@ class ObjectStore:
     def files(self, path: str) -> Iterator[StoredFile]:
         with self._guarded("list", path), self._require_bucket(path):
             for chunk in obstore.list(self._bucket, prefix=path or None):
-                yield from (StoredFile(meta["path"], meta["size"]) for meta in chunk)
+                found = (StoredFile(meta["path"], meta["size"]) for meta in chunk)
+                yield from (file for file in found if file.bytes or not self._is_marker(file.path))
+
+    def _is_marker(self, path: str) -> bool:
+        """Whether a listed object without content marks a folder, as Hadoop and consoles make them: its key ends with a
+        slash, which the library takes away, so that nothing is under the name that it lists. It stays in the bucket."""
+        return not self._has_folders and not self.exists(path)
 
     def delete(self, path: str) -> None:
         with self._guarded("delete", path), self._require_bucket(path):

@@ -13,13 +13,14 @@ from airflow_cdc_provider.connectors.transports.files.folder import Folder
 from airflow_cdc_provider.connectors.transports.files.source import FilesSource
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import SourceUnavailable
+from airflow_cdc_provider.core.errors import CheckFailed, SourceUnavailable
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.spec.definition import Source, TableRule
+from airflow_cdc_provider.core.storage.locations import GS, S3
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.staging.open_store import open_store
 from tests.blocks import unpacked
-from tests.buckets import KINDS, ObjectStore, RunningStores
+from tests.buckets import KINDS, ObjectStore, RunningStores, new_location
 from tests.connectors.formats.debezium_encoder import ConnectorSetup, DebeziumEncoder
 from tests.connectors.formats.simulator import Simulator
 
@@ -70,3 +71,22 @@ def test_a_missing_bucket_is_reported_without_its_secret(objects: ObjectStore) -
     with pytest.raises(SourceUnavailable, match="SRC074") as failed:
         list(Folder(objects.url("at/all", bucket="nowhere"), objects.connection).files())
     assert objects.secret not in str(failed.value)
+
+
+@pytest.mark.parametrize("kind", [S3, GS])
+def test_markers_of_folders_are_no_removed_files(kind: str, object_stores: RunningStores) -> None:
+    location, connection = new_location(kind, object_stores, Path())
+    prefix = location.partition(f"{ObjectStore.LAKE}/")[2]
+    open_store(location, connection).write("d.t/1.jsonl", lines())
+    for marker in ("", "d.t/", "empty/"):
+        object_stores[kind].put(f"{prefix}/{marker}", b"")
+    assert [file.path for file in Folder(location, connection).files()] == ["d.t/1.jsonl"]
+    assert keys(location, connection)
+
+
+def test_a_name_that_cannot_be_read_is_named(object_stores: RunningStores) -> None:
+    location, connection = new_location(S3, object_stores, Path())
+    prefix = location.partition(f"{ObjectStore.LAKE}/")[2]
+    object_stores[S3].put(f"{prefix}/orders//b.json", b"{}")
+    with pytest.raises(CheckFailed, match=r"SRC079 .*orders//b.json"):
+        list(Folder(location, connection).files())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import shutil
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -346,6 +347,41 @@ def test_an_unreadable_file_is_a_bad_record_of_every_table(feed: Feed, content: 
 def test_marker_files_and_unfinished_files_are_ignored(feed: Feed) -> None:
     for path in ("_SUCCESS", "a/.part.jsonl", "_tmp/x.jsonl"):
         feed.write(path, "{")
+    assert not feed.source.status(feed.source.open_stream([]), []).has_changes
+
+
+def test_a_file_is_the_same_wherever_its_folder_is_mounted(feed: Feed) -> None:
+    """A mounted file system gives a file another inode on each host."""
+    feed.write("1.jsonl", "\n".join(map(line, messages())), age_s=300)
+    tasks, lo = feed.tasks(), feed.source.open_stream([])
+    limit = feed.source.status(lo, []).limit
+    (feed.folder / "1.jsonl").rename(feed.folder / "old")
+    shutil.copy2(feed.folder / "old", feed.folder / "1.jsonl")
+    (feed.folder / "old").unlink()
+    items = [
+        item for split in feed.source.splits(lo, limit) for item in with_records(feed.source.read(split, tasks, 1))
+    ]
+    assert event_ids(items)
+    (end,) = (item.position for item in items if isinstance(item, Boundary))
+    assert not feed.source.status(end, []).has_changes
+
+
+@pytest.mark.parametrize("name", ["orders#1", "1.jsonl#2", "line\nbreak.jsonl"])
+def test_a_file_of_any_name_is_read(feed: Feed, name: str) -> None:
+    feed.write(name, "\n".join(map(line, messages())))
+    items, _ = feed.window(feed.source.open_stream([]), feed.tasks())
+    assert event_ids(items)
+
+
+def test_a_name_that_is_no_text_is_refused(feed: Feed) -> None:
+    feed.write("1.jsonl", "{}")
+    Path(os.fsdecode(os.fsencode(feed.folder) + b"/b\xff.jsonl")).write_text("{}")
+    with pytest.raises(CheckFailed, match=r"SRC079 .*found: b\\xff.jsonl"):
+        feed.source.status(feed.source.open_stream([]), [])
+
+
+def test_an_empty_file_has_no_change(feed: Feed) -> None:
+    feed.write("orders/1.jsonl", "")
     assert not feed.source.status(feed.source.open_stream([]), []).has_changes
 
 

@@ -18,7 +18,7 @@ from pyspark import cloudpickle
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.errors import CheckFailed, StagingUnavailable
 from airflow_cdc_provider.core.log.change_log import Manifest
-from airflow_cdc_provider.core.storage.locations import S3, parse_location
+from airflow_cdc_provider.core.storage.locations import GS, S3, parse_location
 from airflow_cdc_provider.core.storage.stores import store_access
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.staging.local_store import LocalStore
@@ -125,6 +125,22 @@ def test_all_files_are_listed_copied_and_removed(store: Store, tmp_path: Path) -
     assert copy_files(local, store, lambda: None) == 3
     assert {path: store.read(path) for path in contents} == contents
     store.delete("")
+
+
+@pytest.mark.parametrize("kind", [S3, GS])
+def test_markers_of_folders_are_no_files_and_end_no_loop(kind: str, object_stores: RunningStores) -> None:
+    where = new_location(kind, object_stores, Path())
+    store, objects = open_store(*where), object_stores[kind]
+    prefix = where[0].partition(f"{ObjectStore.LAKE}/")[2]
+    for marker in ("", "rows/", "rows/_temporary/0/"):
+        objects.put(f"{prefix}/{marker}", b"")
+    store.write("rows/1", b"1")
+    store.write("rows/_SUCCESS", b"")
+    assert {file.path for file in store.files("")} == {"rows/1", "rows/_SUCCESS"}
+    store.delete("rows")
+    store.delete("")
+    assert list(store.files("")) == []
+    assert all(key.endswith("/") for key in objects.keys(prefix))
 
 
 def test_several_processes_may_remove_a_folder_at_once(store: Store) -> None:

@@ -17,6 +17,7 @@ from tests.mutants.feed_messages import FEED_MESSAGES
 from tests.mutants.feed_renames import FEED_RENAMES
 from tests.mutants.feed_values import FEED_VALUES
 from tests.mutants.feeds import FEEDS
+from tests.mutants.files import FILES
 from tests.mutants.first_copies import FIRST_COPIES
 from tests.mutants.folds import FOLDS
 from tests.mutants.formats import EVENT_FORMATS
@@ -67,6 +68,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *SESSIONS,
     *SERVER_ERRORS,
     *EVENT_FORMATS,
+    *FILES,
     *BINLOG,
     *MYSQL_TEXTS,
     *REFUSED_TABLES,

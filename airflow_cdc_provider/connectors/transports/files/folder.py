@@ -13,9 +13,13 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import obstore
 from obstore.exceptions import BaseError
-from obstore.store import LocalStore
 
-from airflow_cdc_provider.connectors.transports.files.local_files import IGNORED_PREFIXES, open_file, refuse_links
+from airflow_cdc_provider.connectors.transports.files.local_files import (
+    IGNORED_PREFIXES,
+    LocalFile,
+    local_files,
+    open_file,
+)
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.errors import CheckFailed, Problem, SourceUnavailable
 from airflow_cdc_provider.core.storage.locations import ALLOWED, FOLDER, parse_location
@@ -27,13 +31,16 @@ if TYPE_CHECKING:
 ID_BYTES = 8
 CHUNK_BYTES = 1 << 20
 PAGE_FILES = 1000
+UNFIT_NAME = "object with invalid path"
+"""In the library's message."""
 IGNORED = re.compile(f"/[{''.join(IGNORED_PREFIXES)}]")
 """A part of a path that begins with a slash has an ignored prefix."""
 
 
 @dataclass(frozen=True)
 class File:
-    """``path``: relative to the location. ``tag``: the store's ETag, which changes with the content. ``keys``: the path
+    """``path``: relative to the location. ``tag`` changes with the content: the store's ETag, or the time of the last
+    modification in nanoseconds. ``keys``: the path
     of a file with the keys of its messages; empty if there is none. ``complete_ms``: when the last of both was
     modified; 0 if there is only one. ``awaits_keys``: it has no file of keys, but other files of its folder have."""
 
@@ -51,14 +58,18 @@ class File:
         return blake2b(f"{self.path}\n{self.size}\n{self.tag}".encode(), digest_size=ID_BYTES).digest()
 
 
-def _file(meta: ObjectMeta) -> File:
+def _object(meta: ObjectMeta) -> File:
     modified_ms = round(meta["last_modified"].timestamp() * 1000)
     return File(meta["path"], meta["size"], modified_ms, meta["e_tag"] or "")
 
 
+def _local_file(file: LocalFile) -> File:
+    return File(file.path, file.size, round(file.modified_ns / 1_000_000), str(file.modified_ns))
+
+
 class Folder:
     """Does no I/O on construction. Raises SourceUnavailable (SRC074) if the store cannot be read, CheckFailed (SRC079)
-    if a folder contains links."""
+    if a folder contains links, or names that cannot be read."""
 
     def __init__(self, location: str, connection: ConnectionInfo) -> None:
         self.location = location.rstrip("/")
@@ -69,8 +80,6 @@ class Folder:
     @cached_property
     def _store(self) -> obstore.store.ObjectStore:
         parsed = parse_location(self.location)
-        if parsed.scheme == FOLDER:
-            return LocalStore(parsed.path)
         if parsed.scheme in STORES:
             name, arguments = store_arguments(parsed, self._connection, os.environ)
             bucket: obstore.store.ObjectStore = getattr(obstore.store, name)(**arguments)
@@ -82,12 +91,15 @@ class Folder:
         return store_tls_warnings(self.location, self._connection)
 
     def files(self) -> Iterator[File]:
-        """In the order of the store, which is read in pages."""
+        """In the order of the store, which is read in pages. An empty file has no change; in a bucket it may mark a
+        folder, and its name is another one."""
         with self._translated_errors(""):
-            if self._local:
-                refuse_links(self._local)
-            for page in obstore.list(self._store, chunk_size=PAGE_FILES):
-                yield from (_file(meta) for meta in page if not IGNORED.search(f"/{meta['path']}"))
+            found = map(_local_file, local_files(self._local)) if self._local else self._objects()
+            yield from (file for file in found if file.size)
+
+    def _objects(self) -> Iterator[File]:
+        for page in obstore.list(self._store, chunk_size=PAGE_FILES):
+            yield from (_object(meta) for meta in page if not IGNORED.search(f"/{meta['path']}"))
 
     def read_chunks(self, path: str) -> Iterator[bytes] | None:
         """The current content of the file; None if it does not exist any more."""
@@ -113,11 +125,26 @@ class Folder:
         try:
             yield
         except (BaseError, OSError) as error:
-            raise SourceUnavailable.of(
-                "SRC074",
-                "the folder or bucket of the files cannot be read",
-                where=f"{self.location}/{path}",
-                found=str(error).splitlines()[0][:300],
-                do="check that it exists and that the connection may list and read it; the next run continues",
-                data="nothing was read after the last sealed window",
-            ) from error
+            found = str(error).splitlines()[0][:300]
+            raise (self._unfit_name(found) if UNFIT_NAME in found else self._failed(path, found)) from error
+
+    def _failed(self, path: str, found: str) -> SourceUnavailable:
+        return SourceUnavailable.of(
+            "SRC074",
+            "the folder or bucket of the files cannot be read",
+            where=f"{self.location}/{path}",
+            found=found,
+            do="check that it exists and that the connection may list and read it; the next run continues",
+            data="nothing was read after the last sealed window",
+        )
+
+    def _unfit_name(self, found: str) -> CheckFailed:
+        return CheckFailed.of(
+            "SRC079",
+            "the bucket of the files has an object whose name cannot be read",
+            where=self.location,
+            found=found,
+            allowed="names without empty parts, `.` and `..` between slashes, and without control characters",
+            do="rename or remove the object",
+            data="nothing was read after the last sealed window",
+        )

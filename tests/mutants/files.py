@@ -1,0 +1,55 @@
+"""Files of feeds and of staging, as file systems and buckets list them."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import Mutant
+
+FEEDS = "airflow_cdc_provider/connectors/transports/files"
+STAGING = "airflow_cdc_provider/staging"
+SOURCE, BUCKETS = "tests/connectors/test_files_source.py", "tests/connectors/test_files_in_buckets.py"
+STORES, LOCAL = "tests/connectors/test_stores.py", "tests/connectors/test_local_store.py"
+
+FILES = (
+    Mutant(
+        "a marker of a folder is a file of a feed",
+        f"{FEEDS}/folder.py",
+        "yield from (file for file in found if file.size)",
+        "yield from found",
+        (f"{BUCKETS}::test_markers_of_folders_are_no_removed_files",),
+    ),
+    Mutant(
+        "a name that cannot be read may be tried again",
+        f"{FEEDS}/folder.py",
+        "self._unfit_name(found) if UNFIT_NAME in found else self._failed(path, found)",
+        "self._failed(path, found)",
+        (f"{BUCKETS}::test_a_name_that_cannot_be_read_is_named",),
+    ),
+    Mutant(
+        "a file whose name is no text is left out",
+        f"{FEEDS}/local_files.py",
+        "if entry.is_symlink() or not _is_text(path):",
+        "if not _is_text(path):\n                continue\n            if entry.is_symlink():",
+        (f"{SOURCE}::test_a_name_that_is_no_text_is_refused",),
+    ),
+    Mutant(
+        "a marker of a folder is a file of staging",
+        f"{STAGING}/object_store.py",
+        "if file.bytes or not self._is_marker(file.path)",
+        "if True",
+        (f"{STORES}::test_markers_of_folders_are_no_files_and_end_no_loop",),
+    ),
+    Mutant(
+        "a folder that cannot be listed is empty",
+        f"{STAGING}/local_store.py",
+        "os.walk(target, onerror=_raise_unless_missing)",
+        "os.walk(target)",
+        (f"{LOCAL}::test_a_folder_that_cannot_be_listed_is_not_left_out",),
+    ),
+    Mutant(
+        "an error of the file system while it looks for a file is not explained",
+        f"{STAGING}/local_store.py",
+        'with self._guarded("check for", path) as target:\n            return target.exists()',
+        "return self._path(path).exists()",
+        (LOCAL,),
+    ),
+)
