@@ -16,7 +16,6 @@ from airflow_cdc_provider.control.fences import commit_fence
 from airflow_cdc_provider.control.open_window import read_decision_time
 from airflow_cdc_provider.control.replicator import LogInfo, Replicator
 from airflow_cdc_provider.control.reports import remove_old_reports
-from airflow_cdc_provider.core.decisions.steps import StepKind
 from airflow_cdc_provider.core.errors import Fenced
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.log import change_log
@@ -26,7 +25,8 @@ from airflow_cdc_provider.core.table.state_rows import LEASE_S, Claim, Lane
 CONTROLS_EVERY_WINDOWS = 100
 """How often control records are cleaned. Each cleaning reads the oldest version of every target table."""
 
-BATCH_TASKS = (StepKind.STAGE.value, "reconcile.replay", StepKind.VERIFY.value)
+BATCH_TASKS = ("snapshot", "stage", "reconcile.resync", "reconcile.replay", "verify")
+"""Tasks that write batches."""
 
 
 @dataclass(frozen=True)
@@ -135,11 +135,13 @@ def _move_cursor(replicator: Replicator, run_id: str, table: TableProgress, cont
 def _clean_batches(replicator: Replicator, run_id: str) -> None:
     """Only the merge of the same run reads a batch."""
     run, store = replicator.run(run_id), replicator.log.store
-    attempts = [step.attempt for task in BATCH_TASKS for f in run.submissions(task) if (step := f.step()) is not None]
+    steps = [step for task in BATCH_TASKS for files in run.submissions(task) if (step := files.step()) is not None]
+    attempts = tuple({step.attempt for step in steps})
     for folder in store.names(change_log.BATCHES) if attempts else []:
-        for attempt in attempts:
-            store.delete(f"{change_log.BATCHES}/{folder}/{attempt}")
-            failpoint("clean.batch")
+        for batch in store.names(f"{change_log.BATCHES}/{folder}"):
+            if batch.startswith(attempts):
+                store.delete(f"{change_log.BATCHES}/{folder}/{batch}")
+                failpoint("clean.batch")
 
 
 def _clean_runs(replicator: Replicator, run_id: str, now: str) -> None:

@@ -99,7 +99,8 @@ class ChangeLog:
             failpoint("schema.after")
 
     def schema(self, schema_id: str) -> TableSchema:
-        return from_plain(TableSchema, json.loads(self.store.read(change_log.schema_path(schema_id))))
+        """Raises StagingInvalid (STG008) if its file is missing."""
+        return from_plain(TableSchema, json.loads(self._read(change_log.schema_path(schema_id))))
 
     def registered_schema(self, schema_id: str) -> RegisteredSchema | None:
         path = registered_schema_path(schema_id)
@@ -132,11 +133,12 @@ class ChangeLog:
         ]
 
     def quarantined_records(self, carry: CarryOver) -> tuple[QuarantinedRecord, ...]:
-        """The records in quarantine, from the listing of a carry-over."""
+        """The records in quarantine, from the listing of a carry-over. Raises StagingInvalid (STG008) if it is
+        missing."""
         if carry.listing is None:
             return ()
         path = carry.listing.path
-        return QuarantineList.decode(self.store.read(path), self.store.url(path)).waiting
+        return QuarantineList.decode(self._read(path), self.store.url(path)).waiting
 
     def bad_record(self, table: str, record_id: str) -> BadRecord | None:
         """A record that is or was in quarantine; None if there is no file of it."""
@@ -208,6 +210,19 @@ class ChangeLog:
         for record in self.bad_records(table):
             if record.id not in quarantined and record.window <= applied:
                 self.store.delete(change_log.quarantine_path(table, record.id))
+
+    def _read(self, path: str) -> bytes:
+        try:
+            return self.store.read(path)
+        except FileNotFoundError:
+            raise StagingInvalid.of(
+                "STG008",
+                "a file of the change log is missing",
+                where=self.store.url(path),
+                allowed="no lifecycle rule and no other program that removes files of staging",
+                do="restore the staging folder, or resync the tables that stop with this error",
+                data="target tables are unchanged",
+            ) from None
 
     def _control_tokens(self, table: str) -> list[tuple[int, int]]:
         """Fence and window of each control record."""

@@ -15,7 +15,8 @@ import pytest
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.errors import CheckFailed, NotInstalled, StagingInvalid, StagingUnavailable
-from airflow_cdc_provider.core.log.change_log import Manifest, TableSlice, manifest_path, window_folder
+from airflow_cdc_provider.core.log.carry_over import CarryOver
+from airflow_cdc_provider.core.log.change_log import DataFile, Manifest, TableSlice, manifest_path, window_folder
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.core.table.states import State, TableState
@@ -180,6 +181,13 @@ def test_a_missing_window_is_reported_with_the_existing_ones(log: ChangeLog) -> 
     log.seal(manifest(2))
     with pytest.raises(StagingInvalid, match=r"STG001 window 1 .*found: windows 2 to 2"):
         log.manifest(1)
+
+
+def test_a_file_that_somebody_removed_is_named(log: ChangeLog) -> None:
+    listing = DataFile("carry/public.a/a1/listing.json", 0, 0, "")
+    for read in (lambda: log.schema("0123"), lambda: log.quarantined_records(CarryOver(listing=listing))):
+        with pytest.raises(StagingInvalid, match=r"STG008 .*(0123|listing)\.json .*lifecycle rule"):
+            read()
 
 
 def test_a_damaged_manifest_is_never_read(log: ChangeLog) -> None:

@@ -39,6 +39,13 @@ FILES = (
         (f"{STORES}::test_markers_of_folders_are_no_files_and_end_no_loop",),
     ),
     Mutant(
+        "the batches of key audits stay for ever",
+        "airflow_cdc_provider/control/retention.py",
+        "if batch.startswith(attempts):",
+        "if batch in attempts:",
+        ("tests/provider/test_window_cleaning.py::test_old_runs_and_their_batches_are_removed",),
+    ),
+    Mutant(
         "a folder that cannot be listed is empty",
         f"{STAGING}/local_store.py",
         "os.walk(target, onerror=_raise_unless_missing)",

@@ -65,6 +65,8 @@ def test_old_runs_and_their_batches_are_removed(harness: RunHarness) -> None:
     harness.definition = replace(harness.definition, staging=replace(harness.definition.staging, retain=timedelta(0)))
     store = harness.replicator.log.store
     store.write("batches/public.a/stage-1/batch.json", b"{}")
+    store.write("batches/public.a/reconcile.resync-1-audit/batch.json", b"{}")
+    harness.request(CommandKind.RESYNC, "public.a")
     for number in range(2, 5):
         harness.source.change("public.a")
         harness.run(f"manual__{number}")
