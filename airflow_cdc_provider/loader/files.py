@@ -14,10 +14,14 @@ from airflow_cdc_provider.core.spec.definition import Definition, TableRule
 from airflow_cdc_provider.core.spec.selection import is_pattern, matches
 from airflow_cdc_provider.loader.builder import Builder, Unusable
 from airflow_cdc_provider.loader.checks import check
+from airflow_cdc_provider.loader.locations import finder
+from airflow_cdc_provider.loader.nested_folders import overlaps, overlaps_between, used_folders
 from airflow_cdc_provider.loader.report import Report
 from airflow_cdc_provider.loader.shared_locations import location_text, shared_location_keys
 from airflow_cdc_provider.loader.types import table_naming
 from airflow_cdc_provider.loader.yaml_tree import MAX_BYTES, read_tree
+
+APART = "folders apart from one another for staging, tables, stages, and the files of a source"
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,8 @@ def load_text(data: bytes, file: str) -> Loaded:
     except Unusable:
         definition = None
     check(builder)
+    if definition:
+        _check_nested_folders(definition, builder)
     if report.problems or definition is None:
         raise DefinitionInvalid(*report.problems)
     return Loaded(definition, file, builder.locations["name",].line, report.warnings)
@@ -106,9 +112,24 @@ def _files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.iterdir() if path.suffix in (".yaml", ".yml"))
 
 
+def _check_nested_folders(definition: Definition, builder: Builder) -> None:
+    reported: set[tuple[str | int, ...]] = set()
+    for one, other in overlaps(list(used_folders(definition))):
+        if other.key not in reported:
+            reported.add(other.key)
+            builder.report.problem(
+                "DEF104",
+                f"{other.what} and {one.what} are in one another",
+                finder(builder, ())(*other.key),
+                found=f"{other.shown}, {one.shown}",
+                allowed=APART,
+                do=f"set another {' '.join(map(str, other.key))}",
+            )
+
+
 def _clashes(loaded: list[Loaded]) -> dict[str, list[Problem]]:
     problems: defaultdict[str, list[Problem]] = defaultdict(list)
-    for file, problem in (*_same_name(loaded), *_same_target(loaded)):
+    for file, problem in (*_same_name(loaded), *_same_target(loaded), *_nested_folders(loaded)):
         problems[file].append(problem)
     return dict(problems)
 
@@ -144,6 +165,25 @@ def _same_target(loaded: list[Loaded]) -> Iterable[tuple[str, Problem]]:
                 if shared:
                     yield _clash(first, second, shared, place)
                     yield _clash(second, first, shared, place)
+
+
+def _nested_folders(loaded: list[Loaded]) -> Iterable[tuple[str, Problem]]:
+    folders = [(entry, list(used_folders(entry.definition))) for entry in loaded]
+    for (first, of_first), (second, of_second) in combinations(folders, 2):
+        pair = next(overlaps_between(of_first, of_second), None)
+        if pair and first.definition.name != second.definition.name:
+            for entry, other in ((first, second), (second, first)):
+                yield (
+                    entry.file,
+                    Problem(
+                        "DEF104",
+                        f"{entry.definition.name} and {other.definition.name} have folders in one another",
+                        f"{entry.file}:{entry.line} name",
+                        found=" and ".join(folder.shown for folder in pair) + f", also in {other.file}",
+                        allowed=APART,
+                        do="set another location in one of them",
+                    ),
+                )
 
 
 def _clash(entry: Loaded, other: Loaded, table: str, location: str) -> tuple[str, Problem]:

@@ -6,7 +6,7 @@ from tests.mutants.mutant import Mutant
 
 FEEDS = "airflow_cdc_provider/connectors/transports/files"
 STAGING = "airflow_cdc_provider/staging"
-SOURCE, BUCKETS = "tests/connectors/test_files_source.py", "tests/connectors/test_files_in_buckets.py"
+NAMES, BUCKETS = "tests/connectors/test_files_names.py", "tests/connectors/test_files_in_buckets.py"
 STORES, LOCAL = "tests/connectors/test_stores.py", "tests/connectors/test_local_store.py"
 
 FILES = (
@@ -29,7 +29,7 @@ FILES = (
         f"{FEEDS}/local_files.py",
         "if entry.is_symlink() or not _is_text(path):",
         "if not _is_text(path):\n                continue\n            if entry.is_symlink():",
-        (f"{SOURCE}::test_a_name_that_is_no_text_is_refused",),
+        (f"{NAMES}::test_a_name_that_is_no_text_is_refused",),
     ),
     Mutant(
         "a marker of a folder is a file of staging",
@@ -37,6 +37,20 @@ FILES = (
         "if file.bytes or not self._is_marker(file.path)",
         "if True",
         (f"{STORES}::test_markers_of_folders_are_no_files_and_end_no_loop",),
+    ),
+    Mutant(
+        "staging may be in the folder of a table",
+        "airflow_cdc_provider/loader/nested_folders.py",
+        "if one.what == other.what != STAGING:",
+        "if STAGING in (one.what, other.what):",
+        ("tests/provider/test_loader_nested_folders.py",),
+    ),
+    Mutant(
+        "a pattern has no table with the name of the folder of staging",
+        "airflow_cdc_provider/loader/nested_folders.py",
+        "if ANY_TABLE in (one, other):",
+        "if False:",
+        ("tests/provider/test_loader_nested_folders.py",),
     ),
     Mutant(
         "the batches of key audits stay for ever",

@@ -69,7 +69,7 @@ POLLED_SQL = (
     Mutant(
         "a copy has the rows that the server selects by its collation",
         f"{FOLDER}/rows.py",
-        "[row for row in rows if self._filter.selects(row[self._filter_start :])]",
+        "[row for row in rows if self._selects(row)]",
         "list(rows)",
         OF_MARIADB,
     ),
