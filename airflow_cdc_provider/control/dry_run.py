@@ -10,6 +10,7 @@ from airflow_cdc_provider.control.begun_drops import begun_drops, marks_of_run
 from airflow_cdc_provider.control.first_copies import paused_copies
 from airflow_cdc_provider.control.immediate_commands import IMMEDIATE
 from airflow_cdc_provider.control.observe import Observation, RunContext, observe
+from airflow_cdc_provider.control.open_window import run_beside
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.control.rewind import rewinding_tables
 from airflow_cdc_provider.core.decisions.facts import Facts
@@ -50,7 +51,8 @@ def dry_run(replicator: Replicator) -> DryRun:
     """The decision for a run that starts now; a lane that another run holds is not free. Raises what ``observe``
     raises."""
     free = {lane: replicator.state.holder(replicator.name, lane) is None for lane in Lane}
-    context = RunContext("outlook", stream_lane=free[Lane.STREAM], copy_lane=free[Lane.COPY])
+    beside = run_beside(replicator, "outlook")
+    context = RunContext("outlook", stream_lane=free[Lane.STREAM], copy_lane=free[Lane.COPY], beside=beside)
     observation = observe(replicator, context)
     return DryRun(observation.facts, decide(observation.facts), _has_begun(replicator, observation))
 

@@ -30,6 +30,7 @@ from airflow_cdc_provider.core.decisions.facts import Facts, LogFacts, StreamFac
 from airflow_cdc_provider.core.decisions.operator_decisions import answer_to
 from airflow_cdc_provider.core.decisions.pending_resyncs import pending_resyncs
 from airflow_cdc_provider.core.decisions.renamed_tables import is_followed, rename_policy
+from airflow_cdc_provider.core.decisions.run_beside import RunBeside
 from airflow_cdc_provider.core.decisions.run_plan import Mode
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import (
@@ -60,13 +61,15 @@ NEVER_COPIED = frozenset({TableState.PENDING, TableState.SNAPSHOTTING, TableStat
 
 @dataclass(frozen=True)
 class RunContext:
-    """The run that the facts are for. ``interval`` is set for a backfill."""
+    """The run that the facts are for. ``interval`` is set for a backfill. ``beside``: the run that has the stream
+    lane, if it is another one."""
 
     run_id: str
     mode: Mode = Mode.STREAM
     interval: tuple[str, str] | None = None
     stream_lane: bool = True
     copy_lane: bool = True
+    beside: RunBeside | None = None
 
 
 @dataclass(frozen=True)
@@ -134,6 +137,7 @@ def _observe(replicator: Replicator, run: RunContext, use_index: bool) -> Observ
     stream = of_readable_tables(replicator, stream, tables)
     tables = _with_former_names(replicator, tables)
     tables = _with_first_copies(replicator, tables, paused)
+    tables = _with_window_beside(tables, run.beside, sealed) if run.beside else tables
     states = {table: result for table, result in read.items() if isinstance(result, TargetState)}
     log_facts = _log_facts(replicator, last, tables, rows, whole_log=run.interval is not None)
     if stream.lost is None:
@@ -208,6 +212,12 @@ def _with_first_copies(
     blocked = blocked_copies(replicator, without)
     stopped = {name: copy.state for name, copy in blocked.items() if copy.blocks(without[name])} | paused
     return tuple(replace(table, first_copy=stopped.get(table.task.table)) for table in tables)
+
+
+def _with_window_beside(tables: tuple[TableFacts, ...], beside: RunBeside, sealed: int) -> tuple[TableFacts, ...]:
+    return tuple(
+        replace(table, missed_by=beside.run_id) if beside.misses(table.task, sealed) else table for table in tables
+    )
 
 
 def _with_former_names(replicator: Replicator, tables: tuple[TableFacts, ...]) -> tuple[TableFacts, ...]:

@@ -29,6 +29,7 @@ from airflow_cdc_provider.control.rewind import finish_rewind, rewinding_tables
 from airflow_cdc_provider.control.table_rows import opening_rows
 from airflow_cdc_provider.core.decisions.commands import CommandKind
 from airflow_cdc_provider.core.decisions.facts import Facts
+from airflow_cdc_provider.core.decisions.run_beside import RunBeside
 from airflow_cdc_provider.core.decisions.run_decision import RunDecision, decide
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import UNREADABLE, Blocked, Fenced
@@ -57,6 +58,7 @@ def open_window(replicator: Replicator, run: RunContext, log_info: LogInfo) -> R
         stream_lane=state.acquire(name, Lane.STREAM, run.run_id, LEASE_S),
         copy_lane=state.acquire(name, Lane.COPY, run.run_id, LEASE_S),
     )
+    run = replace(run, beside=run_beside(replicator, run.run_id))
     failpoint("open.after_lanes")
     observation = observe(replicator, run)
     drops = finish_begun_drops(replicator, observation, run.run_id, log_info)
@@ -124,6 +126,16 @@ def read_decision(replicator: Replicator, run_id: str) -> RunDecision | None:
     if not replicator.log.store.exists(path):
         return None
     return from_plain(RunDecision, json.loads(replicator.log.store.read(path)))
+
+
+def run_beside(replicator: Replicator, run_id: str) -> RunBeside | None:
+    """The other run that holds the stream lane. Read before the log: a window that the run seals while it decides is
+    in the log once its decision is there."""
+    holder = replicator.state.holder(replicator.name, Lane.STREAM)
+    if holder is None or holder == run_id:
+        return None
+    decision = read_decision(replicator, holder)
+    return RunBeside(holder, decision.plan if decision else None)
 
 
 def read_decision_time(replicator: Replicator, run_id: str) -> datetime | None:

@@ -184,4 +184,18 @@ FIRST_COPIES = (
             "tests/spark/pipelines/first_copies/test_taken_over.py::test_a_table_that_cannot_be_taken_over_is_not_touched",
         ),
     ),
+    Mutant(
+        "a table is copied beside a window that is read without it",
+        "airflow_cdc_provider/core/decisions/run_decision.py",
+        "if v.waits and v.table in (*copy, *reconcile)}",
+        "if v.waits and not v.table}",
+        ("tests/provider/test_copies_beside_windows.py",),
+    ),
+    Mutant(
+        "a window beside a copy may have been read by other settings",
+        "airflow_cdc_provider/core/decisions/run_beside.py",
+        "(unknown or one.log_sha256 == other.log_sha256)",
+        "(unknown or bool(one.log_sha256))",
+        ("tests/provider/test_copies_beside_windows.py",),
+    ),
 )

@@ -23,8 +23,9 @@ from airflow_cdc_provider.core.table.unfit import Unfit
 class TableFacts:
     """A selected table. ``exists``: the target has a table of this name, of any origin. ``restored``: the table was
     restored to an earlier version by another tool. ``known``: it was replicated before. ``first_copy``: the state of
-    its first copy, if that is paused or blocked. ``copied_by``: another active run that copies it. ``problem``: its
-    status in the target could not be read. ``announced``: a window shows columns that changed without rows.
+    its first copy, if that is paused or blocked. ``copied_by``: another active run that copies it. ``missed_by``: one
+    that reads a window without it, or by other settings of it. ``problem``: its status in the target could not be read.
+    ``announced``: a window shows columns that changed without rows.
     ``renamed``: it has another name, and an operator must say whether that is to be followed. ``refused``: why no run
     copies the table as source and target are now; ``unfit``: why its present copy takes no changes. ``left_out``: why
     the log of the source leaves it out, if no hole says so yet. ``identity``: the table in the source's catalog now;
@@ -37,6 +38,7 @@ class TableFacts:
     known: bool = False
     first_copy: State | None = None
     copied_by: str = ""
+    missed_by: str = ""
     problem: Problem | None = None
     announced: bool = False
     renamed: bool = False

@@ -87,7 +87,7 @@ class RunDecision:
 
 def decide(facts: Facts) -> RunDecision:
     """The decision for one run. A backfill that starts before the oldest window of the change log gives a ``stop``."""
-    decisions = tuple(decide_table(facts, table) for table in facts.tables)
+    decisions = tuple(_after_window(table, decide_table(facts, table)) for table in facts.tables)
     plan = RunPlan(
         run_id=facts.run_id,
         mode=facts.mode,
@@ -123,6 +123,15 @@ def decide(facts: Facts) -> RunDecision:
     return _stream(facts, base)
 
 
+def _after_window(table: TableFacts, decision: TableDecision) -> TableDecision:
+    """A window that another run reads without the table lacks its changes, so a copy before its end would be
+    incomplete."""
+    if not table.missed_by or decision.action not in _COPIES:
+        return decision
+    reason = f"its copy begins after the window that run {table.missed_by} reads without it"
+    return replace(decision, reason=reason, waits=True)
+
+
 def _task(facts: Facts, table: TableFacts, decision: TableDecision) -> TableTask:
     """The identity of the copy changes only if the stream carries all changes up to it."""
     carried = decision.action is TableAction.STREAM and not decision.compare
@@ -134,6 +143,7 @@ def _task(facts: Facts, table: TableFacts, decision: TableDecision) -> TableTask
     )
 
 
+_COPIES = frozenset({TableAction.COPY, TableAction.RECONCILE})
 _NO_STREAM_LANE = "another run has the lease of the stream lane; this run skips extract, stage and merge"
 _WAIT_FOR_STREAM_LANE = "another run has the lease of the stream lane; this run waits for it"
 _NO_COPY_LANE = "another run has the lease of the copy lane; a later run makes the copies"
@@ -187,6 +197,9 @@ def _stream(facts: Facts, base: RunDecision) -> RunDecision:
     if (copy or reconcile) and not facts.copy_lane:
         copy, reconcile = (), ()
         notes.append(_NO_COPY_LANE)
+    waiting = {v.table: v.reason for v in base.table_decisions if v.waits and v.table in (*copy, *reconcile)}
+    copy, reconcile = (tuple(table for table in part if table not in waiting) for part in (copy, reconcile))
+    notes += [f"{table}: {reason}" for table, reason in waiting.items()]
     new = (facts.stream.has_changes or _changed_columns(facts, base.table_decisions)) and facts.stream.lost is None
     pending = any(
         v.action is TableAction.STREAM and (v.pending_window is not None or v.dirty) for v in base.table_decisions

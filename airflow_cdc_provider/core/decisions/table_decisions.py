@@ -66,7 +66,8 @@ class TableDecision:
     """``pending_window``: the first sealed window after the cursor with records of the table; None if there is none.
     ``command``: the id of the command that requested the action. ``fence``: the table was restored by another tool, so
     its fence must be raised first. ``dirty``: rows must be fetched from the source. ``compare``: the source rewrote the
-    rows, and only a comparison shows whether they changed. ``question``: what the table waits for from now on."""
+    rows, and only a comparison shows whether they changed. ``question``: what the table waits for from now on.
+    ``waits``: the action does not begin in this run."""
 
     table: str
     action: TableAction
@@ -79,6 +80,7 @@ class TableDecision:
     dirty: bool = False
     compare: bool = False
     question: Question | None = None
+    waits: bool = False
 
 
 def decide_table(facts: Facts, table: TableFacts) -> TableDecision:
