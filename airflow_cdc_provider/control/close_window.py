@@ -20,12 +20,12 @@ from airflow_cdc_provider.control.open_window import read_decision
 from airflow_cdc_provider.control.publish_cut import publish_cut
 from airflow_cdc_provider.control.replicator import LogInfo, Replicator
 from airflow_cdc_provider.control.results import Results, read_results
-from airflow_cdc_provider.control.retention import TableProgress, clean
+from airflow_cdc_provider.control.retention import clean
 from airflow_cdc_provider.control.run_metrics import RunEnd, run_samples
 from airflow_cdc_provider.core.decisions.facts import LogFacts
 from airflow_cdc_provider.core.decisions.freshness import freshness, lagging_since
 from airflow_cdc_provider.core.decisions.run_decision import RunDecision, acknowledgeable
-from airflow_cdc_provider.core.decisions.steps import Outcome, TableTask
+from airflow_cdc_provider.core.decisions.steps import Outcome
 from airflow_cdc_provider.core.decisions.table_decisions import TableAction
 from airflow_cdc_provider.core.errors import UNREADABLE, Problem
 from airflow_cdc_provider.core.failpoints import failpoint
@@ -107,7 +107,7 @@ def _close(replicator: Replicator, decision: RunDecision, failed: Sequence[str],
         if decision.lost is None:
             acknowledged = _acknowledge(replicator, decision, rows, log, at)
             measure_retention(replicator, log.hi, _read_at(rows.values(), log), at, log_info)
-        clean(replicator, plan.run_id, _table_progress(plan.tables, rows, log), at, log_info)
+        clean(replicator, plan.run_id, [task.table for task in plan.tables], at, log_info)
     end_left_commands(replicator, decision, _known_to(decision, before))
     complete_commands(replicator, decision, _selected(decision, {**before, **rows}), results)
     for line in (*decision.notes, *_waiting_records(name, rows.values())):
@@ -204,19 +204,6 @@ def _acknowledge(
         seen = {"window": log.sealed, "read": dict(log.hi), "confirmed": dict(manifest.hi), "confirmed_at": at}
         replicator.state.positions.update(replicator.name, **seen)
     return window
-
-
-def _table_progress(tasks: Iterable[TableTask], rows: Mapping[str, TableRow], log: LogFacts) -> list[TableProgress]:
-    progress = []
-    for task in tasks:
-        row = rows.get(task.table)
-        if row is None or row.control is None or row.control.log_id != log.log_id:
-            continue
-        idle = row.passed > row.control.window and row.control.state.name in TAKES_CHANGES
-        progress.append(
-            TableProgress(task.table, task.target, max(row.passed, row.window), row.control if idle else None)
-        )
-    return progress
 
 
 def _problems_of_failed_steps(

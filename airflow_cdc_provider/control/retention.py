@@ -6,7 +6,7 @@ decisions and the highest fencing token of each table are kept: they do not grow
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
@@ -21,6 +21,7 @@ from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.log import change_log
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.state_rows import LEASE_S, Claim, Lane
+from airflow_cdc_provider.core.table.states import TAKES_CHANGES, WITHOUT_COPY
 
 CONTROLS_EVERY_WINDOWS = 100
 """How often control records are cleaned. Each cleaning reads the oldest version of every target table."""
@@ -40,18 +41,18 @@ class TableProgress:
     control: ControlRecord | None
 
 
-def clean(replicator: Replicator, run_id: str, progress: Iterable[TableProgress], now: str, log_info: LogInfo) -> None:
+def clean(replicator: Replicator, run_id: str, tables: Collection[str], now: str, log_info: LogInfo) -> None:
     """Remove old windows, control records and reports, the batches of this run, and step files of old runs. An error is
-    logged and stops neither the run nor the rest of the cleanup: a later run removes what is left.
+    logged and stops neither the run nor the rest of the cleanup: a later run removes what is left. ``tables``: of the
+    run; windows that any other copy needs are kept, too.
 
     Nothing is removed while another run holds the stream lane: that run may read the windows.
     """
     if not replicator.state.acquire(replicator.name, Lane.STREAM, run_id, LEASE_S):
         log_info("another run holds the stream lane and cleans up when it ends")
         return
-    progress = list(progress)
     cleanups: tuple[tuple[str, Callable[[], None]], ...] = (
-        ("windows and control records", lambda: _clean_log(replicator, run_id, progress, now)),
+        ("windows and control records", lambda: _clean_log(replicator, run_id, tables, now)),
         ("batches of this run", lambda: _clean_batches(replicator, run_id)),
         ("step files of old runs", lambda: _clean_runs(replicator, run_id, now)),
         ("old reports", lambda: remove_old_reports(replicator, now)),
@@ -64,12 +65,30 @@ def clean(replicator: Replicator, run_id: str, progress: Iterable[TableProgress]
             log_info(f"cleanup of {what} failed, the next run retries: {type(error).__name__}: {error}")
 
 
-def _clean_log(replicator: Replicator, run_id: str, progress: list[TableProgress], now: str) -> None:
+def _clean_log(replicator: Replicator, run_id: str, tables: Collection[str], now: str) -> None:
     claims = replicator.state.claims(replicator.name)
+    # After the claims: a run that copies a table writes its row before it releases the claim.
+    progress = _progress(replicator, tables)
     expired = _clean_windows(replicator, run_id, progress, claims, now)
     if any(number % CONTROLS_EVERY_WINDOWS == 0 for number in expired):
         copied = {claim.table for claim in claims if claim.run_id != run_id}
-        clean_controls(replicator, [table for table in progress if table.table not in copied])
+        clean_controls(replicator, [one for one in progress if one.table in tables and one.table not in copied])
+
+
+def _progress(replicator: Replicator, tables: Collection[str]) -> list[TableProgress]:
+    """Of every copy in the index. One that the run does not know, because its table is not listed now or was added
+    since, needs all windows after its cursor: this run does not move it."""
+    log_id, found = replicator.log.identity(), []
+    for row in replicator.state.tables(replicator.name).values():
+        if row.state in WITHOUT_COPY or row.control is None or row.control.log_id != log_id:
+            continue
+        if row.table not in tables:
+            found.append(TableProgress(row.table, row.target, row.control.window, None))
+            continue
+        idle = row.passed > row.control.window and row.control.state.name in TAKES_CHANGES
+        passed = max(row.passed, row.window)
+        found.append(TableProgress(row.table, row.target, passed, row.control if idle else None))
+    return found
 
 
 def clean_controls(replicator: Replicator, progress: Iterable[TableProgress]) -> None:

@@ -90,6 +90,13 @@ RUNS = (
         ("tests/provider/test_window_cleaning.py",),
     ),
     Mutant(
+        "windows are removed that a table needs which the run does not know",
+        f"{CONTROL}/retention.py",
+        "            found.append(TableProgress(row.table, row.target, row.control.window, None))\n",
+        "",
+        ("tests/provider/test_window_cleaning.py",),
+    ),
+    Mutant(
         "the index counts before the target",
         f"{CONTROL}/observe.py",
         "    control = current.control if current else row.control if row else None\n",

@@ -14,6 +14,8 @@ from airflow_cdc_provider.control.fences import commit_fence
 from airflow_cdc_provider.control.inventory import rebuild_index
 from airflow_cdc_provider.core.decisions.commands import CommandKind
 from airflow_cdc_provider.core.serde import to_plain
+from airflow_cdc_provider.core.spec.definition import TableRule
+from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable
 from tests.provider.run_harness import LoggedFileTarget, RunHarness, schema
 from tests.provider.stopping import Stop
 
@@ -59,6 +61,48 @@ def test_a_paused_table_keeps_its_windows(harness: RunHarness) -> None:
     harness.request(CommandKind.RESUME)
     assert harness.run("manual__5").problems == ()
     assert harness.control("public.a").window == 4
+
+
+@pytest.mark.parametrize("policy", [OnDroppedTable.STOP, OnDroppedTable.DROP])
+def test_a_table_that_the_source_hides_for_one_run_keeps_its_windows(
+    harness: RunHarness, policy: OnDroppedTable
+) -> None:
+    harness.definition = replace(
+        harness.definition,
+        staging=replace(harness.definition.staging, retain=timedelta(0)),
+        dropped_tables=policy,
+    )
+    harness.request(CommandKind.PAUSE, "public.a")
+    for number in range(2, 5):
+        harness.source.change("public.a", "public.b")
+        harness.run(f"manual__{number}")
+    tables = harness.source.read()["tables"]
+    harness.source.write(tables=[table for table in tables if table["table"] != "public.a"])
+    harness.run("manual__5")
+    assert harness.replicator.log.oldest() <= 2
+    harness.source.write(tables=tables)
+    harness.request(CommandKind.RESUME)
+    assert harness.run("manual__6").problems == ()
+    assert harness.control("public.a").window == 4
+
+
+def test_a_run_keeps_the_windows_of_tables_that_were_added_since(tmp_path: Path) -> None:
+    harness = RunHarness(tmp_path)
+    whole = harness.definition
+    harness.definition = replace(whole, tables=(TableRule("public.b"),))
+    harness.run("manual__1")
+    harness.run("manual__2")
+    harness.definition = whole
+    harness.run("manual__3")
+    harness.request(CommandKind.PAUSE, "public.a")
+    for number in range(4, 7):
+        harness.source.change("public.a", "public.b")
+        harness.run(f"manual__{number}")
+    harness.definition = replace(whole, staging=replace(whole.staging, retain=timedelta(0)))
+    harness.close("manual__2")
+    assert harness.replicator.log.oldest() <= 2
+    harness.request(CommandKind.RESUME)
+    assert harness.run("manual__7").problems == ()
 
 
 def test_old_runs_and_their_batches_are_removed(harness: RunHarness) -> None:
