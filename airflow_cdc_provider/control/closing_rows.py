@@ -21,7 +21,7 @@ from airflow_cdc_provider.core.decisions.holes import first_hole, first_pending_
 from airflow_cdc_provider.core.decisions.run_decision import RunDecision, effective_window
 from airflow_cdc_provider.core.decisions.steps import Outcome, TableTask
 from airflow_cdc_provider.core.decisions.table_decisions import TableAction
-from airflow_cdc_provider.core.errors import UNREADABLE, Fenced, Problem
+from airflow_cdc_provider.core.errors import UNREADABLE, Fenced, ForeignTarget, Problem
 from airflow_cdc_provider.core.log.change_log import REQUESTED
 from airflow_cdc_provider.core.proof.schedule import verified_row
 from airflow_cdc_provider.core.spec.definition import format_duration
@@ -116,7 +116,7 @@ class ClosingRows:
             return control
         try:
             return commit_fence(self.replicator, task.table, task.target, current, run_id, state)
-        except Fenced:
+        except (Fenced, ForeignTarget):
             return control
 
     def _with_row_count(self, row: TableRow, current: TargetState) -> TableRow:

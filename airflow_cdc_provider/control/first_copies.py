@@ -12,7 +12,7 @@ from airflow_cdc_provider.connectors.copied.kept_copies import KeptCopy, kept_co
 from airflow_cdc_provider.control.fences import commit_fence
 from airflow_cdc_provider.control.replicator import LogInfo, Replicator
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import Fenced, StagingInvalid
+from airflow_cdc_provider.core.errors import Fenced, ForeignTarget, StagingInvalid
 from airflow_cdc_provider.core.log.change_log import table_folder
 from airflow_cdc_provider.core.log.copy_progress import COPIES, blocked_path, paused_path
 from airflow_cdc_provider.core.serde import from_plain, to_plain
@@ -103,7 +103,7 @@ def pause_committed_copies(
         try:
             if control is not None and control.state.name is TableState.REPLICATING:
                 commit_fence(replicator, table, targets[table], states[table], run_id, state)
-        except Fenced as error:
+        except (Fenced, ForeignTarget) as error:
             log_info(str(error))
             continue
         replicator.log.store.delete(paused_path(table))

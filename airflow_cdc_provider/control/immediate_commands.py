@@ -19,7 +19,8 @@ from airflow_cdc_provider.core.decisions.pause_resume import (
     plan_state_changes,
     unknown_tables,
 )
-from airflow_cdc_provider.core.errors import UNREADABLE, Fenced
+from airflow_cdc_provider.core.decisions.table_checks import check_store
+from airflow_cdc_provider.core.errors import UNREADABLE, Fenced, Problem
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.times import utc_now
@@ -74,9 +75,9 @@ def _carry_out(
     replicator: Replicator, command: Command, named: Mapping[str, str], states: Mapping[str, TargetState], actor: str
 ) -> bool:
     """Raises Fenced if a table has a newer commit."""
-    stopped = stopped_copies(replicator, named)
+    stopped, foreign = stopped_copies(replicator, named), _foreign_tables(replicator, named, states)
     tables = [
-        TableStatus(table, target, states[table].control, states[table].exists, stopped.get(table))
+        TableStatus(table, target, states[table].control, states[table].exists, stopped.get(table), foreign.get(table))
         for table, target in named.items()
     ]
     if command.kind is CommandKind.REWIND:
@@ -94,12 +95,23 @@ def _carry_out(
         end_pauses(replicator, (one.table for one in changes if one.table in stopped and one.refusal is None))
     changed = [change.table for change in changes if change.state is not None]
     failpoint("request.fenced")
-    _write_rows(replicator, named, changed)
+    own = {table: target for table, target in named.items() if table not in foreign}
+    _write_rows(replicator, own, changed)
     failpoint("request.shown")
     ended = _ended_tables(command, changes)
     refused = any(one["problem"] for one in ended)
     replicator.state.finish(command.id, _outcome(command, ended), {"tables": ended}, failed=refused)
     return bool(changed)
+
+
+def _foreign_tables(
+    replicator: Replicator, named: Mapping[str, str], states: Mapping[str, TargetState]
+) -> dict[str, Problem]:
+    """Why the copies of another state store are left to it."""
+    name, owner = replicator.name, replicator.state.owner()
+    copied = ((table, target, states[table].control) for table, target in named.items())
+    found = {table: check_store(name, table, target, control, owner) for table, target, control in copied if control}
+    return {table: problem for table, problem in found.items() if problem}
 
 
 def _write_rows(replicator: Replicator, named: Mapping[str, str], changed: Collection[str]) -> None:
@@ -131,6 +143,8 @@ def _rewind_tables(
     for table in tables:
         if table.control is None:
             changes.append(StateChange(table.table, refusal=no_copy(command, table)))
+        elif table.foreign:
+            changes.append(StateChange(table.table, refusal=table.foreign))
         else:
             changes.append(rewind(replicator, command, table, states[table.table], actor))
             _write_rows(replicator, {table.table: table.target}, [table.table])

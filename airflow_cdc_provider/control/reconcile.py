@@ -13,7 +13,7 @@ from airflow_cdc_provider.core.decisions.holes import hole_for, hole_of
 from airflow_cdc_provider.core.decisions.run_plan import RunPlan
 from airflow_cdc_provider.core.decisions.steps import Outcome, TableTask
 from airflow_cdc_provider.core.decisions.table_decisions import TableDecision
-from airflow_cdc_provider.core.errors import Fenced
+from airflow_cdc_provider.core.errors import Fenced, ForeignTarget
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.log.change_log import REQUESTED
 from airflow_cdc_provider.core.spec.definition import repairs_itself
@@ -96,15 +96,13 @@ def pause_stream(replicator: Replicator, run_id: str, log_info: LogInfo) -> tupl
             paused.append(task.table)
             continue
         reason = plan.reasons.get(task.table) or "a hole in the change log"
-        record = commit_fence(
-            replicator,
-            task.table,
-            task.target,
-            current,
-            run_id,
-            State(TableState.RESYNCING, utc_now(), reason, set_by=run_id, command=command),
-            owner=plan.owner,
-        )
+        resyncing = State(TableState.RESYNCING, utc_now(), reason, set_by=run_id, command=command)
+        try:
+            record = commit_fence(replicator, task.table, task.target, current, run_id, resyncing)
+        except ForeignTarget as error:
+            state.release_claim(name, task.table, run_id)
+            log_info(f"{task.table} is skipped: {error}")
+            continue
         failpoint("resync.fenced")
         state.change_tables(name, partial(_current_rows, task, record))
         log_info(f"{task.table} is resyncing under fencing token {record.fence}: {reason}")

@@ -71,7 +71,8 @@ def _take_over_tables(
             _finish_rewind(former, table, target_table, change, log_info)
             before = old.state(table, target_table)
         check()
-        commit_fence(former, table, target_table, before, change.requested_by)
+        assert before.control is not None
+        commit_fence(former, table, target_table, before, change.requested_by, owner=before.control.owner)
         before = old.state(table, target_table)
         assert before.control is not None
         check()

@@ -7,6 +7,7 @@ from tests.mutants.mutant import Mutant
 DECISIONS, CONTROL = "airflow_cdc_provider/core/decisions", "airflow_cdc_provider/control"
 PAUSED, RESYNCS = "tests/provider/test_paused_copies.py", "tests/core/test_pending_resyncs.py"
 TARGETS, SENSOR = "tests/provider/test_target_commands.py", "tests/provider/test_changes_sensor.py"
+OTHER_STORES = "tests/provider/test_other_state_stores.py"
 LEFT, QUARANTINE = "tests/provider/test_left_tables.py", "tests/provider/test_quarantine.py"
 REWINDS, IGNORED = "tests/provider/test_unfinished_rewinds.py", "tests/provider/test_ignored_until_copied.py"
 
@@ -339,5 +340,26 @@ COMMANDS = (
         "_without_question(row) if table in tasks else row",
         "row",
         (LEFT,),
+    ),
+    Mutant(
+        "a fence takes a copy from another state store",
+        f"{CONTROL}/fences.py",
+        "        raise ForeignTarget(problem)\n",
+        "        pass\n",
+        (OTHER_STORES,),
+    ),
+    Mutant(
+        "a command pauses a copy of another state store",
+        "airflow_cdc_provider/core/decisions/pause_resume.py",
+        "    if status.foreign:\n        return StateChange(status.table, refusal=status.foreign)\n",
+        "",
+        (OTHER_STORES,),
+    ),
+    Mutant(
+        "a command shows a copy of another state store as its own",
+        f"{CONTROL}/immediate_commands.py",
+        "    _write_rows(replicator, own, changed)\n",
+        "    _write_rows(replicator, named or own, changed)\n",
+        (OTHER_STORES,),
     ),
 )

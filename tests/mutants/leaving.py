@@ -56,7 +56,7 @@ LEAVING = (
     Mutant(
         "a renamed table is not fenced under its former name",
         f"{CONTROL}/rename_replicator.py",
-        "        commit_fence(former, table, target_table, before, change.requested_by)\n",
+        "        commit_fence(former, table, target_table, before, change.requested_by, owner=before.control.owner)\n",
         "",
         of_moves("test_a_renamed_replicator_continues_without_a_copy"),
     ),

@@ -268,7 +268,7 @@ RUNS = (
     Mutant(
         "a command is finished before the index shows its tables",
         f"{CONTROL}/immediate_commands.py",
-        "    _write_rows(replicator, named, changed)\n",
+        "    _write_rows(replicator, own, changed)\n",
         "",
         ("tests/provider/test_requests.py",),
     ),

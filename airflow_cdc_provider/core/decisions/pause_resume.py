@@ -21,13 +21,15 @@ CHANGING_ROWS = {
 @dataclass(frozen=True)
 class TableStatus:
     """The current status of a table in the target. ``exists``: there is a table of this name, of any origin.
-    ``first_copy``: the state of its first copy, if that is paused or blocked."""
+    ``first_copy``: the state of its first copy, if that is paused or blocked. ``foreign``: why it is left to another
+    state store."""
 
     table: str
     target: str
     control: ControlRecord | None
     exists: bool = False
     first_copy: State | None = None
+    foreign: Problem | None = None
 
     @property
     def state(self) -> TableState:
@@ -58,6 +60,8 @@ def unknown_tables(command: Command, tables: Sequence[TableStatus]) -> tuple[Sta
 
 def _plan_state_change(command: Command, status: TableStatus, at: str) -> StateChange:
     pauses = command.kind is CommandKind.PAUSE
+    if status.foreign:
+        return StateChange(status.table, refusal=status.foreign)
     if status.control and drops_copy(status.control.state):
         return StateChange(status.table, refusal=being_dropped(command, status.table))
     if status.control is None and (status.exists or not (pauses or status.first_copy)):

@@ -1,0 +1,74 @@
+"""A second state store beside the one that the tables belong to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from airflow_cdc_provider.control.fences import commit_fence
+from airflow_cdc_provider.control.inventory import rebuild_index
+from airflow_cdc_provider.control.submit_commands import submit_command
+from airflow_cdc_provider.core.decisions.commands import CommandKind, CommandStatus
+from airflow_cdc_provider.core.errors import ForeignTarget
+from airflow_cdc_provider.core.table.states import State, TableState
+from airflow_cdc_provider.core.times import utc_now
+from airflow_cdc_provider.state.store import StateStore
+from tests.provider.run_harness import RunHarness
+
+A = "public.a"
+
+
+@pytest.fixture
+def harness(tmp_path: Path) -> RunHarness:
+    harness = RunHarness(tmp_path)
+    assert harness.run("r1").problems == ()
+    return harness
+
+
+@pytest.fixture
+def other(harness: RunHarness) -> RunHarness:
+    """The same replicator in a process that has another state store."""
+    other = RunHarness(harness.folder)
+    other.state = StateStore(f"sqlite:///{harness.folder}/other.db")
+    return other
+
+
+@pytest.mark.parametrize("kind", [CommandKind.PAUSE, CommandKind.REWIND])
+def test_a_command_does_not_change_a_copy_of_another_state_store(
+    harness: RunHarness, other: RunHarness, kind: CommandKind
+) -> None:
+    harness.source.change(A)
+    harness.run("r2")
+    before = harness.control(A)
+    arguments = {"to": "1"} if kind is CommandKind.REWIND else {}
+    command = submit_command(other.replicator, kind, (A,), arguments, "", "ann")
+    assert command.status is CommandStatus.FAILED
+    assert command.outcome == f"{kind}: nothing to change; refused: {A} belongs to another state store"
+    [ended] = command.result["tables"]
+    assert ended["problem"]["code"] == "STA007"
+    assert harness.control(A) == before
+    assert other.state.tables("shop") == {}
+    assert harness.run("r3").problems == ()
+
+
+def test_no_process_fences_a_copy_of_another_state_store(harness: RunHarness, other: RunHarness) -> None:
+    paused = State(TableState.PAUSED, utc_now())
+    current = other.replicator.targets.state(A, "public_a")
+    with pytest.raises(ForeignTarget, match="STA007"):
+        commit_fence(other.replicator, A, "public_a", current, "ann", paused)
+    assert harness.control(A) == current.control
+    rebuild_index(other.replicator, "ann")
+    assert harness.control(A).owner == other.state.owner()
+    with pytest.raises(ForeignTarget, match="STA007"):
+        commit_fence(harness.replicator, A, "public_a", harness.replicator.targets.state(A, "public_a"), "ann", paused)
+
+
+def test_a_resync_leaves_out_a_copy_that_another_state_store_took_over(harness: RunHarness, other: RunHarness) -> None:
+    harness.request(CommandKind.RESYNC, A)
+    harness.open("r2")
+    rebuild_index(other.replicator, "bob")
+    taken = harness.control(A)
+    assert harness.reconcile("r2") == ()
+    assert harness.control(A) == taken
+    assert harness.state.claims("shop") == ()
