@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
-from airflow_cdc_provider.core.decisions.listed_tables import GONE, NOT_DROPPED, GoneTable, NewTable
+from airflow_cdc_provider.core.decisions.listed_tables import GONE, GRANTED_AGAIN, NOT_DROPPED, GoneTable, NewTable
 from airflow_cdc_provider.core.decisions.run_decision import RunDecision
 from airflow_cdc_provider.core.decisions.steps import Outcome, TableResult, TableTask
 from airflow_cdc_provider.core.decisions.table_decisions import STOPPED, TableAction, TableDecision
@@ -110,7 +110,7 @@ def dropped_row(row: TableRow, reason: str, remedy: str, at: str) -> TableRow:
 
 def _unlisted_reason(gone: GoneTable) -> tuple[str, str]:
     reason = f"the source no longer lists it: it was dropped, or access was revoked; `{gone.rule}` still selects it"
-    return reason, "if access was revoked, grant it again: the next run continues. If it was dropped, nothing to do"
+    return reason, f"if access was revoked, {GRANTED_AGAIN}. If it was dropped, nothing to do"
 
 
 def current_row(table: str, target: str, control: ControlRecord, before: TableRow | None, at: str) -> TableRow:

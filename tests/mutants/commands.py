@@ -362,4 +362,11 @@ COMMANDS = (
         "    _write_rows(replicator, named or own, changed)\n",
         (OTHER_STORES,),
     ),
+    Mutant(
+        "a table that is listed again is said to continue in any case",
+        f"{CONTROL}/table_rows.py",
+        "if access was revoked, {GRANTED_AGAIN}. If",
+        "if access was revoked, {GRANTED_AGAIN[:35]}. If",
+        ("tests/provider/test_dropped_tables.py",),
+    ),
 )

@@ -30,6 +30,26 @@ def test_a_kept_copy_fails_no_later_run(harness: RunHarness) -> None:
         harness.source.change("public.a")
 
 
+@pytest.mark.parametrize("policy", [OnDroppedTable.KEEP, OnDroppedTable.STOP])
+@pytest.mark.parametrize("read", [False, True])
+def test_a_table_that_is_listed_again_continues_or_asks_for_a_resync(
+    harness: RunHarness, policy: OnDroppedTable, read: bool
+) -> None:
+    """As its remedy says: the windows that were read meanwhile lack its changes."""
+    rules = (TableRule("public.a"), TableRule("public.b", dropped_tables=policy))
+    harness.definition = replace(harness.definition, tables=rules)
+    replicated(harness)
+    listed = harness.source.read()["tables"]
+    harness.source.write(tables=[to_plain(schema("public.a"))])
+    harness.source.change(*["public.a"] if read else [])
+    harness.run("r2")
+    row = harness.state.tables("shop")["public.b"]
+    assert "the next run continues the copy, or asks for a resync if a run has read changes without" in row.remedy
+    harness.source.write(tables=listed)
+    problems = harness.run("r3").problems
+    assert [problem.do for problem in problems] == ["airflow cdc resync shop --table public.b"] * read
+
+
 def test_another_policy_reports_the_table_again(harness: RunHarness) -> None:
     after_the_drop_of_b(harness, OnDroppedTable.KEEP)
     harness.run("r2")

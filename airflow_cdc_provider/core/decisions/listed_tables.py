@@ -21,6 +21,11 @@ from airflow_cdc_provider.core.table.states import TableState
 GONE = "TBL004"
 NOT_DROPPED = "RUN002"
 
+GRANTED_AGAIN = (
+    "grant it again: the next run continues the copy, or asks for a resync if a run has read changes without the table"
+)
+"""Windows that were read while the source did not list a table lack its changes."""
+
 
 @dataclass(frozen=True)
 class NewTable:
@@ -163,7 +168,7 @@ def gone_problem(gone: GoneTable, is_dropped: bool | None, other: OtherKind | No
         where=gone.table,
         found=found[is_dropped],
         allowed="a table that the source lists",
-        do="grant access again, or remove it from `tables`, or set `dropped_tables: keep`; then start a run",
+        do=f"if access was revoked, {GRANTED_AGAIN}; or remove it from `tables`, or set `dropped_tables: keep`",
         data=f"the copy {gone.target} is unchanged",
     )
 
