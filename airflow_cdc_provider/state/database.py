@@ -42,6 +42,8 @@ class Database:
                 self._engine = engine
             with self._engine.begin() as connection:
                 yield connection
+        except IntegrityError:
+            raise  # a key that is in use: the database works
         except (DBAPIError, OSError, UnicodeError) as error:  # UnicodeError: an invalid host name
             raise StateUnavailable.of(
                 "STA010",

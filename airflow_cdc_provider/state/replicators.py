@@ -62,10 +62,27 @@ class ReplicatorEntries:
             _change(connection, replicator, change)
 
     def rename_rows(self, former: str, name: str) -> None:
-        """Give every row of ``former`` but leases and the audit log to ``name``, in one transaction. Idempotent."""
+        """Give every row of ``former`` but leases and the audit log to ``name``, in one transaction. Idempotent. They
+        replace rows of ``name`` with the same key: commands that were given under that name leave some."""
         with self._database.transaction() as connection:
             for table in t.KEPT_BY_RENAME:
+                for columns in _keys(table):
+                    connection.execute(_replaced(table, columns, former, name))
                 connection.execute(table.update().where(table.c.replicator == former).values(replicator=name))
+
+
+def _keys(table: sa.Table) -> list[list[str]]:
+    """The columns beside the replicator's name of each key with it."""
+    keys = [one for one in table.constraints if isinstance(one, sa.PrimaryKeyConstraint | sa.UniqueConstraint)]
+    names = [[column.name for column in key.columns] for key in keys]
+    return [[name for name in key if name != "replicator"] for key in names if "replicator" in key]
+
+
+def _replaced(table: sa.Table, key: Iterable[str], former: str, name: str) -> sa.Delete:
+    renamed = table.alias()
+    equal = (renamed.c[column] == table.c[column] for column in key)
+    found = sa.exists().where(renamed.c.replicator == former, *equal)
+    return table.delete().where(table.c.replicator == name, found)
 
 
 def _change(connection: Connection, replicator: str, change: Change) -> ReplicatorEntry | None:

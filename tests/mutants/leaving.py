@@ -136,4 +136,18 @@ LEAVING = (
         "",
         ("tests/connectors/test_postgres_own_objects.py::test_replicators_that_add_tables_at_once_are_all_recorded",),
     ),
+    Mutant(
+        "a renamed replicator meets rows that a command left under its new name",
+        "airflow_cdc_provider/state/replicators.py",
+        "                    connection.execute(_replaced(table, columns, former, name))\n",
+        "                    _replaced(table, columns, former, name)\n",
+        ("tests/provider/test_state_store.py",),
+    ),
+    Mutant(
+        "a key in use is an outage of the state store",
+        "airflow_cdc_provider/state/database.py",
+        "        except IntegrityError:\n            raise  # a key that is in use: the database works\n",
+        "",
+        ("tests/provider/test_state_store.py",),
+    ),
 )

@@ -72,6 +72,19 @@ def test_a_renamed_replicator_continues_without_a_copy(cdc: CommandLine, harness
     assert "renamed" not in cdc("status").out
 
 
+def test_a_name_under_which_a_command_was_given_is_free(cdc: CommandLine, harness: RunHarness) -> None:
+    replicated(harness)
+    former = harness.definition
+    renamed(harness)
+    assert cdc("pause", "mall", "--key", "k").code == 0, "it finds no tables"
+    yaml_of(harness).write_text(yaml_of(harness).read_text().replace("name: mall", "name: shop"))
+    harness.definition = former
+    assert cdc("pause", "shop", "--table", "public.b", "--key", "k").code == 0
+    assert cdc("rename", "shop", "mall").code == 0
+    renamed(harness)
+    goes_on(harness, "mall")
+
+
 @pytest.mark.parametrize("name", RENAMING)
 def test_a_renaming_that_dies_is_finished_by_its_repetition(
     cdc: CommandLine, harness: RunHarness, monkeypatch: pytest.MonkeyPatch, name: str
