@@ -19,7 +19,7 @@ from airflow_cdc_provider.control.measure_retention import measure_retention
 from airflow_cdc_provider.control.open_window import read_decision
 from airflow_cdc_provider.control.publish_cut import publish_cut
 from airflow_cdc_provider.control.replicator import LogInfo, Replicator
-from airflow_cdc_provider.control.results import Results, read_results
+from airflow_cdc_provider.control.results import Failure, Results, read_results
 from airflow_cdc_provider.control.retention import clean
 from airflow_cdc_provider.control.run_metrics import RunEnd, run_samples
 from airflow_cdc_provider.core.decisions.facts import LogFacts
@@ -86,10 +86,11 @@ def _known_to(decision: RunDecision, rows: Mapping[str, TableRow]) -> dict[str, 
 def _close(replicator: Replicator, decision: RunDecision, failed: Sequence[str], log_info: LogInfo) -> CloseResult:
     plan, state, name = decision.plan, replicator.state, replicator.name
     at = state.now()
-    results = read_results(replicator.run(plan.run_id))
+    results = read_results(replicator.run(plan.run_id), plan.opening)
     before = state.tables(name)
     log = _log_facts(replicator, decision, before)
-    failures = {**_problems_of_failed_steps(decision, results, failed), **results.problems()}
+    planned = {task.table: task for task in plan.tables}
+    failures = {**_problems_of_failed_steps(decision, results, failed), **results.problems(planned)}
     write_comments_of_copies(replicator, decision, failures, log_info)
     closing = ClosingRows(replicator, decision, results, failures, log, at)
 
@@ -206,15 +207,14 @@ def _acknowledge(
     return window
 
 
-def _problems_of_failed_steps(
-    decision: RunDecision, results: Results, failed: Sequence[str]
-) -> dict[str, tuple[Outcome, Problem]]:
+def _problems_of_failed_steps(decision: RunDecision, results: Results, failed: Sequence[str]) -> dict[str, Failure]:
     """A problem of a step that moves tables counts for each table that it should have moved; any other one is a problem
     of the run alone. It never blocks a table: a broken connection or cluster is no fault of the table."""
     plan = decision.plan
+    planned = {task.table: task for task in plan.tables}
     moved = {"snapshot": plan.copy, "reconcile": plan.reconcile} | dict.fromkeys(STREAM_STEPS, plan.stream)
     return {
-        table: (Outcome.FAILING, results.step_problem(task_id))
+        table: Failure(Outcome.FAILING, results.step_problem(task_id), results.read_by(task_id, table, planned))
         for task_id in failed
         for table in moved.get(task_id.partition(".")[0], ())
     }

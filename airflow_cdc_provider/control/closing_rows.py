@@ -13,7 +13,7 @@ from airflow_cdc_provider.control.fences import commit_fence
 from airflow_cdc_provider.control.first_copies import block_copy
 from airflow_cdc_provider.control.measured_rows import measured_row
 from airflow_cdc_provider.control.replicator import Replicator
-from airflow_cdc_provider.control.results import Results
+from airflow_cdc_provider.control.results import Failure, Results
 from airflow_cdc_provider.control.table_rows import blocked_row, current_row, failing_row, recovered_row, with_counts
 from airflow_cdc_provider.core.decisions.facts import LogFacts
 from airflow_cdc_provider.core.decisions.freshness import with_fresh_at
@@ -43,7 +43,7 @@ class ClosingRows:
     replicator: Replicator
     decision: RunDecision
     results: Results
-    failures: Mapping[str, tuple[Outcome, Problem]]
+    failures: Mapping[str, Failure]
     log: LogFacts
     at: str
 
@@ -52,15 +52,18 @@ class ClosingRows:
         verdict = next(verdict for verdict in self.decision.table_decisions if verdict.table == task.table)
         if verdict.action is TableAction.COPYING:
             return None
-        outcome, problem = self.failures.get(task.table, (None, None))
+        failure = self.failures.get(task.table)
         planned = (*self.decision.plan.copy, *self.decision.plan.reconcile)
         fence = task.control.fence if task.control else None
-        touched = problem is not None or task.table in planned or self.results.touched(task.table, fence)
+        touched = task.table in planned or self.results.touched(task.table, fence)
         try:
-            current = self.replicator.targets.state(task.table, task.target) if touched else None
+            current = self.replicator.targets.state(task.table, task.target) if touched or failure else None
         except UNREADABLE as error:
             return failing_row(before or _first_row(task, before, self.at), error.problems[0], self.at)
         control = current.control if current else _newer(task.control, before)
+        if failure and self.results.is_history(failure.read, control):
+            failure = None
+        outcome, problem = (failure.outcome, failure.problem) if failure else (None, None)
         can_stop = control is not None or task.table in self.decision.plan.copy
         if problem and outcome is Outcome.FAILING and can_stop and (limit := self._exceeded_limit(before)):
             outcome, problem = Outcome.BLOCKED, _given_up(problem, limit)
@@ -82,10 +85,13 @@ class ClosingRows:
         if problem:
             make_row = blocked_row if outcome is Outcome.BLOCKED else failing_row
             return make_row(row, problem, self.at)
-        if verdict.action is TableAction.FAILING and verdict.problem:
-            return failing_row(row, verdict.problem, self.at)
-        if verdict.action is TableAction.BLOCKED and (control is None or control.state.name is not TableState.PAUSED):
-            return blocked_row(row, verdict.problem, self.at)
+        if task.control is None or not self.results.is_history(task.control, control):
+            if verdict.action is TableAction.FAILING and verdict.problem:
+                return failing_row(row, verdict.problem, self.at)
+            if verdict.action is TableAction.BLOCKED and (
+                control is None or control.state.name is not TableState.PAUSED
+            ):
+                return blocked_row(row, verdict.problem, self.at)
         return row if control is None else self._progressed_row(row, control, touched)
 
     def _exceeded_limit(self, before: TableRow | None) -> timedelta | None:

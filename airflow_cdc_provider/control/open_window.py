@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import uuid
 from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
@@ -96,6 +97,7 @@ def open_window(replicator: Replicator, run: RunContext, log_info: LogInfo) -> R
     for table in observation.facts.tables:
         if table.task.withheld:
             log_info(withheld_note(table.task.table, table.task.withheld))
+    decision = replace(decision, plan=replace(decision.plan, opening=uuid.uuid4().hex))
     _claim_and_start(replicator, run, decision, observation.states)
     _write_decision(replicator, run.run_id, decision)
     return decision

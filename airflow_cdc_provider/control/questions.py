@@ -15,7 +15,8 @@ from airflow_cdc_provider.core.table.questions import Question
 
 def unanswered(replicator: Replicator, run_id: str) -> tuple[Question, ...]:
     """The questions that are open during a run, and that have no answer."""
-    decision, results = read_decision(replicator, run_id), read_results(replicator.run(run_id))
+    decision = read_decision(replicator, run_id)
+    results = read_results(replicator.run(run_id), decision.plan.opening) if decision else Results()
     tasks = decision.plan.tables if decision else ()
     found = [question_of(task.control) or results.question(task.table) for task in tasks]
     found += [new.question for new in decision.new] if decision else []

@@ -43,7 +43,7 @@ def find_holes(replicator: Replicator, run_id: str, log_info: LogInfo) -> tuple[
         log_info(f"{table}: {hole_text}")
     auto = {task.table for task in plan.tables if repairs_itself(replicator.definition, task.rule)}
     tables = tuple(table for table in holes if table not in plan.reconcile and table in auto | requested)
-    run.write_holes(tables)
+    run.write_holes(plan.opening, tables)
     failpoint("holes.after")
     replicator.state.release(replicator.name, Lane.STREAM, run_id)
     return tables
@@ -53,7 +53,7 @@ def tables_to_reconcile(replicator: Replicator, run_id: str) -> tuple[RunPlan, t
     """The run plan, and the tables to copy again: those of the plan and those in which ``find_holes`` found a hole."""
     run = replicator.run(run_id)
     plan = run.plan()
-    return plan, plan.named((*plan.reconcile, *run.holes()))
+    return plan, plan.named((*plan.reconcile, *run.holes(plan.opening)))
 
 
 def pause_stream(replicator: Replicator, run_id: str, log_info: LogInfo) -> tuple[str, ...]:
@@ -117,8 +117,8 @@ def _current_rows(task: TableTask, record: ControlRecord, before: Mapping[str, T
 def resume_stream(replicator: Replicator, run_id: str, log_info: LogInfo) -> tuple[str, ...]:
     """Put each table whose new copy is committed back into the stream. The others stay ``resyncing`` for the next
     run."""
-    _, tasks = tables_to_reconcile(replicator, run_id)
-    latest = replicator.run(run_id).latest(RESYNC)
+    plan, tasks = tables_to_reconcile(replicator, run_id)
+    latest = replicator.run(run_id).latest(RESYNC, plan.opening)
     copied = {r.table: r for r in latest[1].tables if r.outcome is Outcome.DONE} if latest else {}
     resumed = []
     for task in tasks:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 
-from airflow_cdc_provider.core.decisions.steps import Outcome, StepResult, TableResult
+from airflow_cdc_provider.core.decisions.steps import Outcome, Step, StepResult, TableResult, TableTask
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.table.control_record import ControlRecord, token
 from airflow_cdc_provider.core.table.questions import Question
@@ -21,10 +21,22 @@ PROBLEM_OUTCOMES = (Outcome.FAILING, Outcome.BLOCKED)
 
 
 @dataclass(frozen=True)
-class Results:
-    """``steps``: task id → the newest result of that task, in the order of ``TASKS``."""
+class Failure:
+    """``read``: the control record of the table from which the step began, None if there was none."""
 
-    steps: dict[str, StepResult]
+    outcome: Outcome
+    problem: Problem
+    read: ControlRecord | None
+
+
+@dataclass(frozen=True)
+class Results:
+    """``steps``: task id → the newest result of that task, in the order of ``TASKS``. ``inputs``: task id → the step of
+    that result, or the newest step if none has a result. ``actors``: whom commits of this run name as their attempt."""
+
+    steps: dict[str, StepResult] = field(default_factory=dict)
+    inputs: dict[str, Step] = field(default_factory=dict)
+    actors: frozenset[str] = frozenset()
 
     def of_table(self, table: str, tasks: Iterable[str] = TASKS) -> list[TableResult]:
         steps = (self.steps[task] for task in TASKS if task in self.steps and task in tasks)
@@ -63,18 +75,35 @@ class Results:
         steps = (self.steps[task] for task in WRITING_TASKS if task in self.steps)
         return {r.table for step in steps for r in step.tables if r.outcome is Outcome.DONE and any(r.counts.values())}
 
-    def problems(self) -> dict[str, tuple[Outcome, Problem]]:
-        """Table → its problem. A blocking problem takes precedence over a retryable one."""
-        by_table: dict[str, tuple[Outcome, Problem]] = {}
+    def problems(self, planned: Mapping[str, TableTask]) -> dict[str, Failure]:
+        """Table → its problem. A blocking problem takes precedence over a retryable one. ``planned``: the tables of the
+        run."""
+        by_table: dict[str, Failure] = {}
         for task in TASKS:
             for result in self.steps[task].tables if task in self.steps else ():
-                if result.outcome not in PROBLEM_OUTCOMES or by_table.get(result.table, ("",))[0] is Outcome.BLOCKED:
+                before = by_table.get(result.table)
+                if result.outcome not in PROBLEM_OUTCOMES or (before and before.outcome is Outcome.BLOCKED):
                     continue
                 missing_reason = Problem(
                     "RUN004", f"{task} of {result.table} failed without a reason", where=result.table
                 )
-                by_table[result.table] = (result.outcome, result.problem or missing_reason)
+                read = self.read_by(task, result.table, planned)
+                by_table[result.table] = Failure(result.outcome, result.problem or missing_reason, read)
         return by_table
+
+    def read_by(self, task_id: str, table: str, planned: Mapping[str, TableTask]) -> ControlRecord | None:
+        """The control record of a table from which a step began: that of its input, else of the plan."""
+        step = self.inputs.get(task_id)
+        inputs = {task.table: task for task in step.tables} if step else {}
+        task = inputs.get(table) or planned.get(table)
+        return task.control if task else None
+
+    def is_history(self, read: ControlRecord | None, now: ControlRecord | None) -> bool:
+        """Whether another process has committed to a table since this run read it, so that what the run found out about
+        the table need not be so any more: an operator resumed it, or a later run copied it again."""
+        if now is None or now.attempt in self.actors:
+            return False
+        return read is None or (now.nonce, now.token) != (read.nonce, read.token)
 
     def step_problem(self, task_id: str) -> Problem:
         """Why a task failed."""
@@ -107,10 +136,16 @@ class Results:
                 yield task, result.table, result.phases
 
 
-def read_results(run: RunFiles) -> Results:
-    steps = {}
+def read_results(run: RunFiles, opening: str) -> Results:
+    """Of one opening of the run."""
+    steps, inputs = dict[str, StepResult](), dict[str, Step]()
+    actors = {run.run_id, *(f"{run.run_id} {task}" for task in TASKS)}
     for task in TASKS:
-        latest = run.latest(task)
-        if latest is not None:
-            steps[task] = latest[1]
-    return Results(steps)
+        submissions = list(run.of_opening(task, opening))
+        actors |= {step.attempt for step, _ in submissions}
+        finished = [(step, result) for step, result in submissions if result is not None]
+        if submissions:
+            inputs[task] = (finished or submissions)[0][0]
+        if finished:
+            steps[task] = finished[0][1]
+    return Results(steps, inputs, frozenset(actors))

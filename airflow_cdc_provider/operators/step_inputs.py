@@ -35,6 +35,7 @@ def planned_step(
         epoch=plan.epoch,
         source_identity=plan.source_identity,
         tables=(),
+        opening=plan.opening,
     )
     match kind:
         case StepKind.SNAPSHOT:
@@ -48,7 +49,7 @@ def planned_step(
         case StepKind.MERGE:
             return _merge(step, plan, run)
         case StepKind.RESYNC:
-            return replace(step, tables=plan.named((*plan.reconcile, *run.holes())), window=log.sealed())
+            return replace(step, tables=plan.named((*plan.reconcile, *run.holes(plan.opening))), window=log.sealed())
         case StepKind.REPLAY:
             return _replay(step, plan, run, log)
         case StepKind.VERIFY:
@@ -107,7 +108,7 @@ def _extract(step: Step, plan: RunPlan) -> Step:
 
 
 def _merge(step: Step, plan: RunPlan, run: RunFiles) -> Step:
-    staged = run.latest("stage")
+    staged = run.latest("stage", plan.opening)
     if staged is None:
         return step
     stage, result = staged
@@ -118,7 +119,7 @@ def _merge(step: Step, plan: RunPlan, run: RunFiles) -> Step:
 
 def _replay(step: Step, plan: RunPlan, run: RunFiles, log: ChangeLog) -> Step:
     """Only tables whose resync succeeded: the log after a copy's anchor continues that copy alone."""
-    resynced = run.latest("reconcile.resync")
+    resynced = run.latest("reconcile.resync", plan.opening)
     copied = resynced[1].tables if resynced else ()
     names = tuple(table.table for table in copied if table.outcome is Outcome.DONE)
     tasks = (replace(task, identity=None) for task in plan.named(names))  # the new copy has a later identity

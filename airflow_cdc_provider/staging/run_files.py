@@ -9,6 +9,7 @@ steps/<run>/<task>/<try>/{step,driver,result}.json  input, process and output of
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 from urllib.parse import quote
@@ -69,6 +70,14 @@ class StepFolder:
 
 
 @dataclass(frozen=True)
+class FoundHoles:
+    """The content of ``holes.json``. Before openings had an id, it was only the list of tables."""
+
+    opening: str
+    tables: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class RunFiles:
     store: Store
     run_id: str
@@ -90,29 +99,36 @@ class RunFiles:
                 data="nothing was read or written",
             ) from None
 
-    def write_holes(self, tables: tuple[str, ...]) -> None:
-        self.store.write(self._holes, _encoded(tables))
+    def write_holes(self, opening: str, tables: tuple[str, ...]) -> None:
+        self.store.write(self._holes, _encoded(FoundHoles(opening, tables)))
 
-    def holes(self) -> tuple[str, ...]:
+    def holes(self, opening: str) -> tuple[str, ...]:
+        """Those that were found since this opening of the run."""
         if not self.store.exists(self._holes):
             return ()
-        return from_plain(tuple[str, ...], json.loads(self.store.read(self._holes)))
+        body = json.loads(self.store.read(self._holes))
+        found = FoundHoles("", tuple(body)) if isinstance(body, list) else from_plain(FoundHoles, body)
+        return found.tables if found.opening == opening else ()
 
     def folder(self, task_id: str, number: int) -> StepFolder:
         return StepFolder(self.store, change_log.step_folder(self.run_id, task_id, number))
 
     def submissions(self, task_id: str) -> list[StepFolder]:
-        """All submissions of a task in this run, newest first."""
+        """All submissions of a task in all openings of this run, newest first."""
         names = self.store.names(f"{change_log.STEPS}/{quote(self.run_id, safe='')}/{task_id}")
         return [self.folder(task_id, number) for number in sorted(map(int, names), reverse=True)]
 
-    def latest(self, task_id: str) -> tuple[Step, StepResult] | None:
-        """Step and result of the newest submission of a task that has a result."""
+    def of_opening(self, task_id: str, opening: str) -> Iterator[tuple[Step, StepResult | None]]:
+        """Step and result of each submission of a task since this opening of the run, newest first."""
         for folder in self.submissions(task_id):
-            step, result = folder.step(), folder.result()
-            if step is not None and result is not None:
-                return step, result
-        return None
+            step = folder.step()
+            if step is not None and step.opening == opening:
+                yield step, folder.result()
+
+    def latest(self, task_id: str, opening: str) -> tuple[Step, StepResult] | None:
+        """Step and result of the newest submission with a result."""
+        submissions = self.of_opening(task_id, opening)
+        return next(((step, result) for step, result in submissions if result is not None), None)
 
     @property
     def _holes(self) -> str:

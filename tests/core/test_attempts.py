@@ -67,6 +67,7 @@ def test_a_result_does_not_cover_a_table_that_the_step_has_since() -> None:
         {"lo": {"slot": "0/1"}},
         {"merge_of": "staged again"},
         {"repair": (2, 3)},
+        {"opening": "cleared"},
         {"epoch": 2},
         {"log_id": "another log"},
         {"tables": (replace(TASK, definition_sha256="d2"),)},

@@ -215,7 +215,7 @@ class RunHarness:
         self.spark(decision, cut)
         if "extract" in decision.follow or "stage" in decision.follow:
             find_holes(self.replicator, run_id, self.log_lines.append)
-        if decision.plan.reconcile or self.replicator.run(run_id).holes():
+        if decision.plan.reconcile or self.replicator.run(run_id).holes(decision.plan.opening):
             self.reconcile(run_id)
         return self.close(run_id)
 
@@ -255,7 +255,7 @@ class RunHarness:
                 table=task.table,
                 log_id=plan.log_id,
                 owner=plan.owner,
-                attempt="copy",
+                attempt=attempt_of(plan, task_id),
                 fence=fence,
                 window=window,
                 floor="f",
@@ -308,7 +308,10 @@ class RunHarness:
             if not count:
                 continue
             hi, sha256 = log.manifest(upto).hi, log.manifest_sha256(upto)
-            self.commit(task.target, replace(control, window=upto, hi=hi, manifest_sha256=sha256, attempt="merge"))
+            self.commit(
+                task.target,
+                replace(control, window=upto, hi=hi, manifest_sha256=sha256, attempt=attempt_of(plan, "merge")),
+            )
             engine = EngineUse(EngineName.LOCAL, count)
             counts = {"updated": count}
             done.append(TableResult(task.table, Outcome.DONE, count, counts, control.fence, upto, engine=engine))
@@ -327,9 +330,10 @@ class RunHarness:
         """Writes the step and the result of a job."""
         run = self.replicator.run(run_id)
         plan = run.plan()
-        attempt = f"{task_id}-1"
+        attempt = attempt_of(plan, task_id)
         folder = run.folder(task_id, 1)
-        folder.write_step(Step(kind, self.definition, run_id, attempt, "", "", plan.owner, plan.log_id, 1, {}, ()))
+        step = Step(kind, self.definition, run_id, attempt, "", "", plan.owner, plan.log_id, 1, {}, plan.tables)
+        folder.write_step(replace(step, opening=plan.opening))
         folder.write_result(StepResult(kind, attempt, tuple(tables), window, problem))
 
     # The state of the target and the source
@@ -351,6 +355,10 @@ class RunHarness:
 
     def slot(self) -> int:
         return int(self.source.read()["slot"])
+
+
+def attempt_of(plan: RunPlan, task_id: str) -> str:
+    return f"{task_id}-1 {plan.opening}"
 
 
 def _slice(task: TableTask, rows: int) -> TableSlice:

@@ -121,7 +121,7 @@ class StepHarness:
         plan = self.run.plan()
         kind, tasks = StepKind(step), plan.named(tables)
         attempt = f"stale-{step}-of-{self.definition.name}"
-        staged = self.run.latest("stage") if kind is StepKind.MERGE else None
+        staged = self.run.latest("stage", "") if kind is StepKind.MERGE else None
         merge_of = staged[0].attempt if staged else ""
         attempt_step = Step(
             kind, self.definition, RUN, attempt, "", "", plan.owner, plan.log_id, 1, {}, tasks, 5, merge_of=merge_of

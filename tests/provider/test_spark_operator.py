@@ -124,7 +124,7 @@ def test_resync_copies_tables_of_the_plan_and_tables_with_a_hole_that_are_resync
     harness: StepHarness,
 ) -> None:
     harness.plan("public.a", "public.b", "public.c", "public.d", reconcile=("public.a", "public.b"))
-    harness.run.write_holes(("public.c",))
+    harness.run.write_holes("", ("public.c",))
     for table in ("public.a", "public.c", "public.d"):
         harness.commit(table, state=State(TableState.RESYNCING, "2026-11-21T12:01:00Z"))
     harness.commit("public.b")

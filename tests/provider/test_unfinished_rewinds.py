@@ -153,7 +153,7 @@ def test_a_copy_without_a_request_waits_for_a_rewind(at_window_2: RunHarness, mo
     harness.source.change("public.a")
     decision = harness.open("r3")
     harness.spark(decision)
-    harness.replicator.run("r3").write_holes(["public.a"])
+    harness.replicator.run("r3").write_holes(decision.plan.opening, ("public.a",))
     dies(harness, monkeypatch)
     assert pause_stream(harness.replicator, "r3", harness.log_lines.append) == ()
     assert harness.control("public.a").state.name is TableState.REWINDING

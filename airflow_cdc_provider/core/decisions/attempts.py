@@ -39,8 +39,8 @@ def conflicting_tables(
 def result_is_current(before: Step, result: StepResult, now: Step) -> bool:
     """Whether the result of an earlier attempt can be used instead of another run of the step.
 
-    It can if every table succeeded, the steps are equal, and no other attempt has committed to the tables since. The
-    window of a copy may differ: its commit must be the last one.
+    It can if every table succeeded, the steps are equal and of one opening of the run, and no other attempt has
+    committed to the tables since. The window of a copy may differ: its commit must be the last one.
     """
     if result.problem is not None or any(table.outcome in UNSETTLED for table in result.tables):
         return False
@@ -53,6 +53,7 @@ def result_is_current(before: Step, result: StepResult, now: Step) -> bool:
 def _comparable(step: Step) -> tuple[object, ...]:
     return (
         step.kind,
+        step.opening,
         step.log_id,
         step.epoch,
         step.source_identity,

@@ -26,7 +26,8 @@ class RunPlan:
     upper bound of the next window. ``extract``: there are new changes. ``repair``: first and last window of a backfill;
     ``slices``: parts of tables that it copies again. ``repair_tables``: those of ``compare`` whose differing rows are
     read from the source again. ``sampled``: those of which some rows are compared, those after a key. ``commands``: the
-    ids of the commands that this run executes."""
+    ids of the commands that this run executes. ``opening``: unique per opening of the run. Only step files that name
+    it are of this plan: a run that is cleared or repeated has the files of its earlier openings, too."""
 
     run_id: str
     mode: Mode
@@ -49,6 +50,7 @@ class RunPlan:
     sampled: dict[str, tuple[str, ...]] = field(default_factory=dict)
     commands: tuple[str, ...] = ()
     reasons: dict[str, str] = field(default_factory=dict)
+    opening: str = ""
 
     def named(self, names: tuple[str, ...]) -> tuple[TableTask, ...]:
         return tuple(task for task in self.tables if task.table in names)

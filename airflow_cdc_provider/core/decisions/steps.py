@@ -107,7 +107,7 @@ class Step:
     and last window to apply again; ``slices``: parts of tables to copy again instead. ``repair_tables``: those of
     ``compare`` whose differing rows are read from the source again; ``sampled``: those of which some rows are compared,
     those after a key. ``merge_of``: the attempt whose
-    batches a merge applies."""
+    batches a merge applies. ``opening``: of the plan that the step is of."""
 
     kind: StepKind
     definition: Definition
@@ -130,6 +130,7 @@ class Step:
     repair_tables: tuple[str, ...] = ()
     sampled: dict[str, tuple[str, ...]] = field(default_factory=dict)
     merge_of: str = ""
+    opening: str = ""
     jars: tuple[str, ...] = ()
 
 

@@ -76,7 +76,8 @@ class Pipeline(ABC):
         raise AssertionError("runs find work without end")
 
     def results(self, dag_run: DagRun, task: str) -> dict[str, TableResult]:
-        latest = self.replicator().run(dag_run.run_id).latest(task)
+        run = self.replicator().run(dag_run.run_id)
+        latest = run.latest(task, run.plan().opening)
         assert latest is not None
         return {one.table: one for one in latest[1].tables}
 

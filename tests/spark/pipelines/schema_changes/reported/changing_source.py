@@ -160,7 +160,7 @@ class ReportedPipeline(Pipeline):
         for problem in decision.unselected:
             yield from ((table, problem) for table in self.tables if table in str(problem))
         for task in STEPS:
-            found = self.replicator().run(dag_run.run_id).latest(task)
+            found = self.replicator().run(dag_run.run_id).latest(task, decision.plan.opening)
             for result in found[1].tables if found else ():
                 if result.problem:
                     yield result.table, result.problem
