@@ -86,7 +86,7 @@ def _known_to(decision: RunDecision, rows: Mapping[str, TableRow]) -> dict[str, 
 def _close(replicator: Replicator, decision: RunDecision, failed: Sequence[str], log_info: LogInfo) -> CloseResult:
     plan, state, name = decision.plan, replicator.state, replicator.name
     at = state.now()
-    results = read_results(replicator.run(plan.run_id), plan.opening)
+    results = read_results(replicator.run(plan.run_id), plan.opening, failed)
     before = state.tables(name)
     log = _log_facts(replicator, decision, before)
     planned = {task.table: task for task in plan.tables}

@@ -105,7 +105,7 @@ class ClosingRows:
 
     def _verified(self, table: str, row: TableRow) -> Verified | None:
         result = self.results.comparison(table) if table in self.decision.plan.compare else None
-        return verified_row(self.replicator.definition.verify, result, row.verified, self.at)
+        return verified_row(self.replicator.definition.verify, result, row.verified, self.decision.at)
 
     def _block(
         self, task: TableTask, current: TargetState, control: ControlRecord | None, problem: Problem

@@ -85,13 +85,11 @@ def _complete_record_command(
 def _complete_verify(
     replicator: Replicator, command: Command, plan: RunPlan, named: Sequence[TableRow], results: Results
 ) -> None:
-    step = results.steps.get("verify")
-    if any(map(command.names, plan.compare)) and (step is None or step.problem):
+    if any(map(command.names, plan.compare)) and not results.has_compared:
         problem = results.step_problem("verify")
         replicator.state.finish(command.id, str(problem), {"tables": [], "identical": False}, failed=True)
         return
-    results_by_table = {result.table: result for result in step.tables} if step else {}
-    found = [(row, results_by_table.get(row.table)) for row in named]
+    found = [(row, results.comparison(row.table)) for row in named]
     tables = [_comparison(row, result) for row, result in found]
     compared = [row.table for row, result in found if result and result.outcome in COMPARED]
     identical = [table["table"] for table in tables if table["identical"]]

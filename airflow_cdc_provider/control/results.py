@@ -32,11 +32,13 @@ class Failure:
 @dataclass(frozen=True)
 class Results:
     """``steps``: task id → the newest result of that task, in the order of ``TASKS``. ``inputs``: task id → the step of
-    that result, or the newest step if none has a result. ``actors``: whom commits of this run name as their attempt."""
+    that result, or the newest step if none has a result. ``actors``: whom commits of this run name as their attempt.
+    ``failed``: the tasks that failed, of which an earlier attempt may have a result."""
 
     steps: dict[str, StepResult] = field(default_factory=dict)
     inputs: dict[str, Step] = field(default_factory=dict)
     actors: frozenset[str] = frozenset()
+    failed: frozenset[str] = frozenset()
 
     def of_table(self, table: str, tasks: Iterable[str] = TASKS) -> list[TableResult]:
         steps = (self.steps[task] for task in TASKS if task in self.steps and task in tasks)
@@ -61,8 +63,14 @@ class Results:
         """What the table waits for since this run."""
         return next((result.question for result in self.of_table(table) if result.question), None)
 
+    @property
+    def has_compared(self) -> bool:
+        """Whether the comparison of this run has ended. One that failed proves nothing, whatever is left of it."""
+        step = self.steps.get("verify")
+        return step is not None and step.problem is None and "verify" not in self.failed
+
     def comparison(self, table: str) -> TableResult | None:
-        return next(iter(self.of_table(table, ("verify",))), None)
+        return next(iter(self.of_table(table, ("verify",))), None) if self.has_compared else None
 
     @property
     def extracted_all(self) -> bool:
@@ -136,8 +144,8 @@ class Results:
                 yield task, result.table, result.phases
 
 
-def read_results(run: RunFiles, opening: str) -> Results:
-    """Of one opening of the run."""
+def read_results(run: RunFiles, opening: str, failed: Iterable[str] = ()) -> Results:
+    """Of one opening of the run. ``failed``: its failed tasks."""
     steps, inputs = dict[str, StepResult](), dict[str, Step]()
     actors = {run.run_id, *(f"{run.run_id} {task}" for task in TASKS)}
     for task in TASKS:
@@ -148,4 +156,4 @@ def read_results(run: RunFiles, opening: str) -> Results:
             inputs[task] = (finished or submissions)[0][0]
         if finished:
             steps[task] = finished[0][1]
-    return Results(steps, inputs, frozenset(actors))
+    return Results(steps, inputs, frozenset(actors), frozenset(failed))

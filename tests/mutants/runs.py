@@ -147,6 +147,20 @@ RUNS = (
         (REPEATED,),
     ),
     Mutant(
+        "a failed comparison proves what an earlier attempt found",
+        f"{CONTROL}/results.py",
+        'step.problem is None and "verify" not in self.failed',
+        "step.problem is None",
+        (REPEATED,),
+    ),
+    Mutant(
+        "a comparison replaces a later one",
+        f"{CORE}/proof/schedule.py",
+        "if before is not None and before.at > at:",
+        "if before is not None and not before.at:",
+        (REPEATED,),
+    ),
+    Mutant(
         "a problem counts for a table that went on since",
         f"{CONTROL}/results.py",
         "return read is None or (now.nonce, now.token) != (read.nonce, read.token)",

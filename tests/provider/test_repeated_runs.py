@@ -11,7 +11,7 @@ import pytest
 
 from airflow_cdc_provider.control.questions import unanswered
 from airflow_cdc_provider.control.reconcile import find_holes, pause_stream
-from airflow_cdc_provider.core.decisions.commands import CommandKind
+from airflow_cdc_provider.core.decisions.commands import CommandKind, CommandStatus
 from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind, TableResult
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.log.change_log import Hole, run_plan_path
@@ -123,3 +123,38 @@ def test_holes_that_a_run_found_before_an_upgrade_are_read(harness: RunHarness) 
     run = harness.replicator.run("r1")
     run.store.write(run_plan_path("r1").replace("plan", "holes"), b'["public.a"]')
     assert (run.holes(""), run.holes("later")) == ((A,), ())
+
+
+@pytest.mark.parametrize("opened", ["once", "again"])
+def test_a_comparison_that_failed_proves_nothing_by_what_an_earlier_one_found(harness: RunHarness, opened: str) -> None:
+    """The task dies before it submits a job. An earlier attempt has a result."""
+    first = harness.request(CommandKind.VERIFY)
+    harness.spark(harness.open("r2"))
+    if opened == "again":
+        assert harness.close("r2").problems == ()
+        shown = harness.state.command(first.id)
+        assert shown is not None and shown.outcome.startswith("identical")
+        first = harness.request(CommandKind.VERIFY)
+        assert harness.open("r2").follow == ("verify", "close_window")
+    before = harness.state.tables("shop")[A].verified
+    assert [problem.code for problem in harness.close("r2", ["verify"]).problems] == ["RUN005"]
+    ended = harness.state.command(first.id)
+    assert ended is not None and ended.status is CommandStatus.FAILED
+    assert ended.result == {"tables": [], "identical": False}
+    assert harness.state.tables("shop")[A].verified == before
+
+
+def test_a_cleared_close_gives_its_comparison_no_later_time(harness: RunHarness) -> None:
+    harness.request(CommandKind.VERIFY)
+    decision = harness.open("r2")
+    harness.spark(decision)
+    for _ in range(2):
+        harness.close("r2")
+        shown = harness.state.tables("shop")[A].verified
+        assert shown is not None and shown.at == decision.at
+    harness.request(CommandKind.VERIFY)
+    harness.comparison |= {"identical": False, "differing": 1, "differences": ["1"]}
+    harness.run("r3")
+    harness.close("r2")
+    shown = harness.state.tables("shop")[A].verified
+    assert shown is not None and not shown.identical, "the comparison of r3 is newer"
