@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from airflow_cdc_provider.cli.assess import table_listing
@@ -190,7 +191,8 @@ def _lines(path: Path, draft: Draft) -> list[str]:
     active = sum(not table.disabled for table in draft.tables)
     disabled = len(draft.tables) - active
     comments = f", {disabled} more as comments with the reason" if disabled else ""
+    file = quote(str(path))
     return [
         f"{path}: {active} tables{comments}",
-        f"next: airflow cdc validate {path}; airflow cdc check {path}",
+        f"next: airflow cdc validate {file}; airflow cdc check {file}",
     ]

@@ -52,8 +52,8 @@ def delete(args: argparse.Namespace) -> CommandOutput:
     body = {"replicator": name, **footprint_body(footprint, drop_copies)}
     if args.dry_run:
         return CommandOutput(body, lines=footprint_lines(footprint, drop_copies), problems=footprint.problems)
-    line = f"see what would be removed with --dry-run, then: airflow cdc delete {name} --yes {name}"
-    confirm_by_name(args, name, "the deletion", line, footprint_lines(footprint, drop_copies))
+    before = "see what would be removed with --dry-run, then: "
+    confirm_by_name(args, name, "the deletion", footprint_lines(footprint, drop_copies), before)
     if begun is None:
         own_copies(replicator)
     change = begin(state, found.definition, ChangeKind.DELETE, current_user(), drop_copies=drop_copies)

@@ -71,8 +71,7 @@ def replay(args: argparse.Namespace) -> CommandOutput:
 
 @cli_command
 def discard(args: argparse.Namespace) -> CommandOutput:
-    line = f"airflow cdc quarantine discard {args.name} … --yes {args.name}"
-    confirm_by_name(args, find_definition(args.name).name, "the discard of records", line)
+    confirm_by_name(args, find_definition(args.name).name, "the discard of records")
     return _decide(args, CommandKind.DISCARD, {})
 
 

@@ -38,8 +38,7 @@ def resume(args: argparse.Namespace) -> CommandOutput:
 
 @cli_command
 def rewind(args: argparse.Namespace) -> CommandOutput:
-    line = f"airflow cdc rewind {args.name} --to {args.to} --yes {args.name}"
-    confirm_by_name(args, find_definition(args.name).name, "the rewind", line)
+    confirm_by_name(args, find_definition(args.name).name, "the rewind")
     return _submit(CommandKind.REWIND, args, to=args.to)
 
 
@@ -48,8 +47,7 @@ def resync(args: argparse.Namespace) -> CommandOutput:
     """Without ``--yes``, a copy that would delete too many rows waits."""
     approved = args.yes is not None
     if approved:
-        line = f"airflow cdc resync {args.name} --yes {args.name}"
-        confirm_by_name(args, find_definition(args.name).name, "the deletion of rows", line)
+        confirm_by_name(args, find_definition(args.name).name, "the deletion of rows")
     return _submit(CommandKind.RESYNC, args, approve_deletes=approved)
 
 

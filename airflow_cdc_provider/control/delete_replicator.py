@@ -16,6 +16,7 @@ from airflow_cdc_provider.core.errors import CdcError, Fenced
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.spec.definition import Source
 from airflow_cdc_provider.core.table.copies import target_of_copy
+from airflow_cdc_provider.core.table.source_names import in_shell
 from airflow_cdc_provider.core.table.states import State, TableState
 from airflow_cdc_provider.core.times import utc_now
 from airflow_cdc_provider.targets.target import ReleasesTables
@@ -73,7 +74,8 @@ def _fence_copy(replicator: Replicator, change: ReplicatorChange, copy: OwnedTab
     if current.control is None or current.control.state.command == change.id:
         return
     by = change.requested_by
-    remedy = f"airflow cdc resume {replicator.name}; then airflow cdc resync {replicator.name}"
+    words = f"{replicator.name} --table {in_shell(copy.table)}"
+    remedy = f"airflow cdc resume {words}; then airflow cdc resync {words}"
     state = State(TableState.PAUSED, utc_now(), "the replicator was deleted", remedy, set_by=by, command=change.id)
     commit_fence(replicator, copy.table, copy.target, current, by, state)
 

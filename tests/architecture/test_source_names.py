@@ -210,6 +210,12 @@ def test_parts_in_sql_may_be_joined(code: str) -> None:
     assert not list(suspicious(code))
 
 
+def test_no_message_has_a_command_written_from_some_of_its_arguments() -> None:
+    """``line_of`` writes all of them."""
+    written = re.compile(r"airflow cdc [^\n]*\{args\.")
+    assert [path for path in ROOT.rglob("*.py") if written.search(path.read_text())] == []
+
+
 def test_commands_in_messages_have_the_name_of_a_table_as_a_shell_reads_it() -> None:
     plain = re.compile(r"--table [\"f\s]*\{(?!in_shell\()")
     folders = (ROOT, ROOT.parent / "spark_jobs")

@@ -107,7 +107,7 @@ API_MUTANTS = (
     Mutant(
         "a rewind needs no typed name",
         "airflow_cdc_provider/cli/table_commands.py",
-        '    confirm_by_name(args, find_definition(args.name).name, "the rewind", line)\n',
+        '    confirm_by_name(args, find_definition(args.name).name, "the rewind")\n',
         "",
         ("tests/provider/test_cli.py",),
     ),

@@ -9,9 +9,17 @@ PAUSED, RESYNCS = "tests/provider/test_paused_copies.py", "tests/core/test_pendi
 TARGETS, SENSOR = "tests/provider/test_target_commands.py", "tests/provider/test_changes_sensor.py"
 OTHER_STORES = "tests/provider/test_other_state_stores.py"
 LEFT, QUARANTINE = "tests/provider/test_left_tables.py", "tests/provider/test_quarantine.py"
+CONFIRMED = "tests/provider/test_confirmed_lines.py"
 REWINDS, IGNORED = "tests/provider/test_unfinished_rewinds.py", "tests/provider/test_ignored_until_copied.py"
 
 COMMANDS = (
+    Mutant(
+        "the remedy of a command that was not confirmed is about all tables",
+        "airflow_cdc_provider/cli/typed_lines.py",
+        "    values = map(str, value if isinstance(value, list) else [value])\n",
+        "    values = map(str, [] if isinstance(value, list) else [value])\n",
+        (CONFIRMED,),
+    ),
     Mutant(
         "a resync undoes a pause",
         f"{DECISIONS}/pending_resyncs.py",

@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from airflow_cdc_provider.core.errors import Fenced, Problem
 from airflow_cdc_provider.core.spec.definition import Definition, Staging
+from airflow_cdc_provider.core.table.source_names import in_shell
 
 
 class ChangeKind(StrEnum):
@@ -64,8 +65,8 @@ class ReplicatorChange:
 
     def _staging_arguments(self) -> str:
         assert self.staging is not None
-        connection = f" --connection {self.staging.connection}" if self.staging.connection else ""
-        return f"--staging {self.staging.location}{connection}"
+        connection = f" --connection {in_shell(self.staging.connection)}" if self.staging.connection else ""
+        return f"--staging {in_shell(self.staging.location)}{connection}"
 
 
 @dataclass(frozen=True)
