@@ -101,6 +101,7 @@ def land_window(
         manifest = with_orders(manifest, _known_orders(job), orders, _channels(job))
         for restart in restarts:
             manifest = restart.mark(manifest)
+        job.require_planned_source()
         for schema in {schema.schema_id: schema for part in landed for schema in part.schemas}.values():
             log.write_schema(schema)
         sealed = log.seal(manifest)
@@ -148,7 +149,7 @@ def _known_orders(job: Job) -> tuple[ServerOrder, ...]:
 def _next_window(job: Job, manifest: Manifest) -> Job | None:
     """The job for the window after one with a hole that only a copy repairs; None where the stream has no further
     changes. A table that its source cannot stream has a hole of kind ``reload`` in each window, and no end of them."""
-    reloads = (RELOAD,) if isinstance(job.source, RestartsSnapshots) else ()
+    reloads = (RELOAD,) if isinstance(job.connector, RestartsSnapshots) else ()
     if not any(hole.kind in (OVERFLOW, UNLOGGED, RESTART, *reloads) for hole in manifest.holes):
         return None
     status = job.source.status(manifest.hi, [task.table for task in job.step.tables])

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+from airflow_cdc_provider.connectors.source import KeepsNoState, SourceConnector
 from airflow_cdc_provider.control.closing_rows import ClosingRows
 from airflow_cdc_provider.control.column_comments import write_comments_of_copies
 from airflow_cdc_provider.control.complete_commands import complete_commands
@@ -25,6 +26,7 @@ from airflow_cdc_provider.control.run_metrics import RunEnd, run_samples
 from airflow_cdc_provider.core.decisions.facts import LogFacts
 from airflow_cdc_provider.core.decisions.freshness import freshness, lagging_since
 from airflow_cdc_provider.core.decisions.run_decision import RunDecision, acknowledgeable
+from airflow_cdc_provider.core.decisions.run_plan import RunPlan
 from airflow_cdc_provider.core.decisions.steps import Outcome
 from airflow_cdc_provider.core.decisions.table_decisions import TableAction
 from airflow_cdc_provider.core.errors import UNREADABLE, Problem
@@ -106,7 +108,7 @@ def _close(replicator: Replicator, decision: RunDecision, failed: Sequence[str],
     acknowledged = 0
     if decision.stop is None and log.sealed and _all_cursors_known(decision, rows):
         if decision.lost is None:
-            acknowledged = _acknowledge(replicator, decision, rows, log, at)
+            acknowledged = _acknowledge(replicator, decision, rows, log, at, log_info)
             measure_retention(replicator, log.hi, _read_at(rows.values(), log), at, log_info)
         clean(replicator, plan.run_id, [task.table for task in plan.tables], at, log_info)
     end_left_commands(replicator, decision, _known_to(decision, before))
@@ -189,10 +191,15 @@ def _all_cursors_known(decision: RunDecision, rows: Mapping[str, TableRow]) -> b
 
 
 def _acknowledge(
-    replicator: Replicator, decision: RunDecision, rows: Mapping[str, TableRow], log: LogFacts, at: str
+    replicator: Replicator,
+    decision: RunDecision,
+    rows: Mapping[str, TableRow],
+    log: LogFacts,
+    at: str,
+    log_info: LogInfo,
 ) -> int:
     """Acknowledge what every table in the stream has applied. A table that could not be read counts with its last known
-    cursor."""
+    cursor. Another source than that of the run keeps its changes."""
     cursors = []
     for task in decision.plan.tables:
         row = rows.get(task.table)
@@ -201,10 +208,17 @@ def _acknowledge(
             cursors.append((row.control.state.name, row.control.window, pending))
     window = acknowledgeable(log.sealed, cursors)
     if manifest := log.manifests.get(window):
+        if not _is_source_of(decision.plan, replicator.source):
+            log_info("nothing was acknowledged: the connection leads to another source than at the start of the run")
+            return 0
         replicator.source.acknowledge(manifest.hi)
         seen = {"window": log.sealed, "read": dict(log.hi), "confirmed": dict(manifest.hi), "confirmed_at": at}
         replicator.state.positions.update(replicator.name, **seen)
     return window
+
+
+def _is_source_of(plan: RunPlan, source: SourceConnector) -> bool:
+    return isinstance(source, KeepsNoState) or source.identity() == plan.source_identity
 
 
 def _problems_of_failed_steps(decision: RunDecision, results: Results, failed: Sequence[str]) -> dict[str, Failure]:

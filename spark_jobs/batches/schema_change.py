@@ -53,7 +53,7 @@ def altering_statements(job: Job, task: TableTask, alterations: Sequence[Alterat
 def schema_decision(job: Job, task: TableTask, control: ControlRecord, stop: SchemaStop) -> SchemaDecision:
     statements = partial(altering_statements, job, task)
     answer = answer_to(job.log.decisions(), question_about(control, stop))
-    can_copy = not isinstance(job.source, StreamHoldsSnapshots)
+    can_copy = not isinstance(job.connector, StreamHoldsSnapshots)
     decision = decide_schema_change(control, stop, schema_policy(job, task), statements, answer, can_copy)
     if not task.rule.shard_column or decision.problem is None:
         return decision

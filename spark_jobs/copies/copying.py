@@ -168,7 +168,9 @@ def prepare_copy(job: Job, work: TableWork, copy: Copy, rows: CopiedRows) -> Cop
 def commit_copy(
     job: Job, work: TableWork, progress: ReadProgress, commit: CopyCommit, record: ControlRecord, **detail: object
 ) -> TableResult:
-    """Write rows and control record in one commit. Raises Fenced where another attempt has taken over the table."""
+    """Write rows and control record in one commit. Raises Fenced where another attempt has taken over the table,
+    SourceUnreachable (SRC010) where the rows may be those of another source."""
+    job.require_planned_source()
     if not job.log.claim_fence(record):
         raise Fenced.of(
             "CPY001",

@@ -89,6 +89,7 @@ def audit_keys(job: Job, work: TableWork, window: int) -> TableResult | None:
         folder = batch_folder(task.table, attempt)
         staged = _deletes(deleted, schema, hole) if history is History.NONE else _ends(deleted, schema, hole, began)
         write_frame(staged, job.log.store.url(f"{folder}/{ROWS}"))
+    job.require_planned_source()
     missing = MissingRows(_count(job, work, f"{folder}/{ROWS}"), rows.count())
     require_delete_approval(job, work, control, missing, "key audit")
     batch = Batch(

@@ -56,6 +56,7 @@ def stage_slice(job: Job, work: TableWork, one: Slice) -> TableResult:
         )
         with work.phase("read"):
             write_frame(staged, store.url(f"{folder}/{ROWS}"))
+    job.require_planned_source()
     number = count_rows(store, f"{folder}/{ROWS}")
     batch = Batch(
         table=task.table,

@@ -15,7 +15,6 @@ import pyarrow as pa
 from airflow_cdc_provider.connectors.arrow_types import arrow_schema
 from airflow_cdc_provider.connectors.copied.kept_copies import KeptSplit
 from airflow_cdc_provider.connectors.copied.reading import read_split
-from airflow_cdc_provider.connectors.registry import open_source
 from airflow_cdc_provider.connectors.source import Copy
 from airflow_cdc_provider.connectors.source_features import ReadsSplits
 from airflow_cdc_provider.core.columns.functions import hash_key
@@ -30,6 +29,7 @@ from spark_jobs.copies.split_frames import require_all
 from spark_jobs.copies.throttle import Throttle
 from spark_jobs.runtime.job import Job
 from spark_jobs.runtime.parallel import RunSplits
+from spark_jobs.runtime.planned_source import open_planned_source
 from spark_jobs.runtime.row_progress import ReportRows, progress_reporter
 
 PAUSE_CHECK_S = 2.0
@@ -134,7 +134,7 @@ class _CountingReader:
         """Raises Fenced (CPY020) soon after the copy was paused."""
         task = self._task
         require_not_paused(self.store, task.step.definition.name, task.name)
-        source = open_source(task.step.definition, task.secrets.source)
+        source = open_planned_source(task.step, task.secrets)
         assert isinstance(source, ReadsSplits), "only such sources have splits"
         target_schema, report = arrow_schema(task.schema), self._reporter()
         key = hash_key(task.step.definition, task.secrets.hash)

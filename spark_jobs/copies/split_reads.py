@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from airflow_cdc_provider.connectors.copied.reading import read_split
-from airflow_cdc_provider.connectors.registry import open_source
 from airflow_cdc_provider.connectors.source_features import ReadsSplits
 from airflow_cdc_provider.core.columns.functions import hash_key
 from airflow_cdc_provider.core.connections.connection_info import Secrets
-from airflow_cdc_provider.core.spec.definition import Definition, TableRule
+from airflow_cdc_provider.core.decisions.steps import Step
+from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.targets.sparksql.names import quoted
 from airflow_cdc_provider.targets.sparksql.types import column_type
 from spark_jobs.copies.throttle import Throttle
+from spark_jobs.runtime.planned_source import open_planned_source
 from spark_jobs.runtime.remote_errors import as_remote_failure
 
 ROWS_PER_BATCH = 10_000
@@ -25,7 +27,7 @@ ROWS_PER_BATCH = 10_000
 
 def read_splits(
     spark: SparkSession,
-    definition: Definition,
+    step: Step,
     secrets: Secrets,
     splits: Sequence[str],
     schema: TableSchema,
@@ -42,12 +44,12 @@ def read_splits(
     rate = rule.snapshot.rows_per_second(readers)
     tasks = readers if rule.snapshot.parallel or rate else len(splits)
     frame = spark.createDataFrame(context.parallelize([(split,) for split in splits], tasks), "split STRING")
-    rows = partial(_rows, definition, secrets, schema, rule, rate)
+    rows = partial(_rows, replace(step, tables=()), secrets, schema, rule, rate)
     return frame.mapInArrow(rows, columns)
 
 
 def _rows(
-    definition: Definition,
+    step: Step,
     secrets: Secrets,
     schema: TableSchema,
     rule: TableRule,
@@ -56,9 +58,9 @@ def _rows(
 ) -> Iterator[pa.RecordBatch]:
     """Runs in an executor."""
     with as_remote_failure():
-        source = open_source(definition, secrets.source)
+        source = open_planned_source(step, secrets)
         assert isinstance(source, ReadsSplits), "only such sources have splits"
-        key = hash_key(definition, secrets.hash)
+        key = hash_key(step.definition, secrets.hash)
         throttle = Throttle(rate)
         for batch in batches:
             for split in batch.column("split").to_pylist():

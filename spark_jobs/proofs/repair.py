@@ -56,7 +56,9 @@ def find_rows(source: SourceSide, target: TargetSide, comparison: Comparison) ->
 
 
 def merge_rows(job: Job, work: TableWork, copy: Copy, control: ControlRecord, found: FoundRows) -> TableResult:
-    """Merge the rows into the state ``control`` of the table. Raises Fenced where it has changed since."""
+    """Merge the rows into the state ``control`` of the table. Raises Fenced where it has changed since,
+    SourceUnreachable (SRC010) where the rows may be those of another source."""
+    job.require_planned_source()
     schema = control.schema or copy.schema
     partial = not set(schema.names) <= set(copy.schema.names)
     rows = staged_rows(schema, copy, found, partial)

@@ -106,7 +106,7 @@ class _DatabaseSide:
             return self.work.spark.createDataFrame(read)
         selected = replace(schema, columns=tuple(map(schema.column, names)))
         job, work = self.job, self.work
-        return read_splits(work.spark, job.step.definition, job.secrets, read.splits, selected, work.task.rule)
+        return read_splits(work.spark, job.step, job.secrets, read.splits, selected, work.task.rule)
 
 
 @dataclass(frozen=True)

@@ -223,7 +223,7 @@ class RecordPartitioner(Generic[E]):
 
         def reread(record: ChangeRecord) -> list[ChangeRecord]:
             original = as_it_came(record)
-            records = reading.reread(job.source, original, task, job.log.schema(original.schema_id), job.hash_key)
+            records = reading.reread(job.connector, original, task, job.log.schema(original.schema_id), job.hash_key)
             return records if original is record else with_columns_of(records, job.log.schema(record.schema_id))
 
         schema, decisions = self.batch.plan.schema, decisions_by_record(job.log.decisions(), task.table)

@@ -79,21 +79,26 @@ def carried_dirty_keys(log: ChangeLog, carry: CarryOver) -> list[DirtyKey]:
 
 
 def fetch_rows(job: Job, task: TableTask, schema: TableSchema, dirty: Sequence[DirtyKey]) -> FetchedRows:
-    """Fetch the rows from the source. Raises IntegrityBroken where it cannot return single rows."""
-    source, name = job.source, job.step.definition.name
+    """Fetch the rows from the source. Raises IntegrityBroken where it cannot return single rows,
+    SourceUnreachable (SRC010) where they may be those of another source."""
+    name = job.step.definition.name
     keyless = any(not dirty_key.key for dirty_key in dirty)
-    if not isinstance(source, FetchesRows) or schema.regime is not Regime.SINGLE or keyless:
+    if not isinstance(job.connector, FetchesRows) or schema.regime is not Regime.SINGLE or keyless:
         raise IntegrityBroken(_fetch_unsupported(name, task.table, dirty[0]))
     in_order = sorted(dirty, key=lambda dirty_key: dirty_key.record.order_key)
     last = {dirty_key.key: dirty_key.record for dirty_key in in_order}
     rows: dict[str, ChangeRecord] = {}
     error: Retryable | None = None
     try:
+        source = job.source
+        assert isinstance(source, FetchesRows)
         for row in reading.fetch_rows(source, task, schema, tuple(last.values()), job.hash_key):
             key = own_key(row) or ""
             rows[key] = replace(row, order_key=last[key].order_key, schema_id=schema.schema_id)
     except Retryable as failure:  # rows received so far are used, the others wait
         error = failure
+    if error is None:
+        job.require_planned_source()
     open_ = tuple(dirty_key for dirty_key in dirty if dirty_key.key not in rows)
     if open_ and error is None:
         error = SourceUnavailable(_no_answer(task.table, open_))

@@ -30,6 +30,7 @@ from airflow_cdc_provider.targets.registry import Targets, open_targets
 from airflow_cdc_provider.targets.target import TargetTables
 from spark_jobs.runtime.console import log_line, log_trace
 from spark_jobs.runtime.failures import outcome_of, problem_of, scrub
+from spark_jobs.runtime.planned_source import require_planned_source
 from spark_jobs.runtime.sessions import Application, cores, new_session
 
 Phases = dict[str, float]
@@ -78,17 +79,26 @@ class TableWork:
 class Resources:
     """Each resource is opened on first use; a merge needs no source."""
 
-    definition: Definition
+    step: Step
     secrets: Secrets
     application: Application
+
+    @property
+    def definition(self) -> Definition:
+        return self.step.definition
 
     @cached_property
     def log(self) -> ChangeLog:
         return open_log(self.definition, self.secrets.staging)
 
     @cached_property
-    def source(self) -> SourceConnector:
+    def connector(self) -> SourceConnector:
         return open_source(self.definition, self.secrets.source, RegistryAccess(self.secrets.registry, self.log))
+
+    @cached_property
+    def source(self) -> SourceConnector:
+        require_planned_source(self.step, self.connector)
+        return self.connector
 
     @cached_property
     def hash_key(self) -> bytes:
@@ -118,7 +128,7 @@ class Job:
 
     def __post_init__(self) -> None:
         if self.shared is None:
-            object.__setattr__(self, "shared", Resources(self.step.definition, self.secrets, self.application))
+            object.__setattr__(self, "shared", Resources(self.step, self.secrets, self.application))
 
     @property
     def resources(self) -> Resources:
@@ -131,7 +141,17 @@ class Job:
 
     @property
     def source(self) -> SourceConnector:
+        """Raises SourceUnreachable (SRC010) where it is not the one that the run was decided under."""
         return self.resources.source
+
+    @property
+    def connector(self) -> SourceConnector:
+        """For what it can do without a server."""
+        return self.resources.connector
+
+    def require_planned_source(self) -> None:
+        """Call it between the last read and the commit of what was read. Raises SourceUnreachable (SRC010)."""
+        require_planned_source(self.step, self.source)
 
     @property
     def hash_key(self) -> bytes:

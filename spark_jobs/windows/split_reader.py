@@ -16,7 +16,6 @@ from pyspark import TaskContext
 
 from airflow_cdc_provider.connectors.copied.reading import read_stream
 from airflow_cdc_provider.connectors.duplicates import drop_duplicates
-from airflow_cdc_provider.connectors.registry import open_source
 from airflow_cdc_provider.connectors.source import StreamSplit
 from airflow_cdc_provider.connectors.source_features import RegistryAccess
 from airflow_cdc_provider.core.columns.functions import hash_key
@@ -28,6 +27,7 @@ from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.staging.open_store import open_log
 from spark_jobs.runtime.console import log_trace
 from spark_jobs.runtime.failures import problem_of, scrub
+from spark_jobs.runtime.planned_source import open_planned_source
 from spark_jobs.runtime.row_progress import progress_reporter
 from spark_jobs.windows.recent_event_ids import recent_event_ids
 from spark_jobs.windows.record_files import RecordFile
@@ -104,7 +104,7 @@ def _land(split: WindowSplit) -> LandedSplit:
         files += 1
         return RecordFile(log.store, f"{folder}/{table_folder(table)}/{serial}-{files:05d}.parquet")
 
-    source = open_source(step.definition, split.secrets.source, RegistryAccess(split.secrets.registry, log))
+    source = open_planned_source(step, split.secrets, RegistryAccess(split.secrets.registry, log))
     known = split.known if source.has_transactions else None
     tasks = _with_known_schemas(step.tables, known or {})
     key = hash_key(step.definition, split.secrets.hash)

@@ -101,7 +101,7 @@ def landed(spark: SparkSession, folder: Path, kafka: Source, source: KafkaSource
         limit = dict(source.status({}, [schema.table]).limit)
         task = TableTask(schema.table, "t", schema, TableRule(schema.table), "0" * 64, TableState.REPLICATING)
         step = Step(
-            StepKind.EXTRACT, made, "bench", "bench", "steps/bench", "", "bench", log_id, 1, {}, (task,),
+            StepKind.EXTRACT, made, "bench", "bench", "steps/bench", "", "bench", log_id, 1, source.identity(), (task,),
             window=1, limit=limit,
         )  # fmt: skip
         job = Job(step, Secrets(info), Application(lambda: spark, lambda: "local[2]"))

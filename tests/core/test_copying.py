@@ -13,7 +13,7 @@ import pytest
 from airflow_cdc_provider.connectors.copied.kept_copies import KeptCopy, basis_of, kept_copy_path
 from airflow_cdc_provider.connectors.source import Copy, SplitRead
 from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind, TableResult
-from airflow_cdc_provider.core.errors import Fenced
+from airflow_cdc_provider.core.errors import Fenced, SourceUnreachable
 from airflow_cdc_provider.core.spec.snapshot import Snapshot
 from airflow_cdc_provider.core.table.control_record import ControlRecord, token
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
@@ -41,7 +41,9 @@ def table(tmp_path: Path) -> ScriptedTable:
 
 def copying(table: ScriptedTable, **more: Any) -> tuple[Job, TableWork]:
     task = table.task()
-    return table.job(StepKind.SNAPSHOT, (task,), **more), TableWork(task, None)  # type: ignore[arg-type]
+    job = table.job(StepKind.SNAPSHOT, (task,), **more)
+    vars(job.resources).update(connector=SimpleNamespace(exact_snapshot=True, identity=dict))
+    return job, TableWork(task, None)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -91,9 +93,17 @@ def test_of_two_first_copies_with_different_anchors_one_is_fenced_off(table: Scr
         commit_copy(job, work, None, None, record)  # type: ignore[arg-type]
 
 
+def test_a_copy_of_another_source_than_that_of_the_run_is_not_committed(table: ScriptedTable) -> None:
+    job, work = copying(table)
+    record = build_control_record(job, work.task, 0, TargetState(exists=False), COPY, REPLICATING, False)
+    vars(job.source).update(identity=lambda: {"system": "8"})
+    with pytest.raises(SourceUnreachable, match="SRC010"):
+        commit_copy(job, work, None, None, record)  # type: ignore[arg-type]
+    assert table.log.highest_fence(work.task.table) == 0
+
+
 def test_a_copy_that_another_attempt_may_have_continued_must_catch_up(table: ScriptedTable) -> None:
     job, work = copying(table)
-    vars(job.resources).update(source=SimpleNamespace(exact_snapshot=True))
     began = datetime.now(UTC)
     alone, opened = OpenedCopy(job, COPY, began), OpenedCopy(job, COPY, began, "c1")
     kept = KeptCopy("c1", began.isoformat(), 1, basis_of(job.step, work.task), COPY)

@@ -20,6 +20,9 @@ SCHEMA = TableSchema("public.t", (Column("id", LogicalType(Kind.INT64)),), ("id"
 
 
 class Channels:
+    def identity(self) -> dict[str, str]:
+        return {}
+
     def channels(self, position: Mapping[str, str]) -> Collection[str]:
         return [name for name in position if "/" in name]
 
@@ -39,7 +42,7 @@ def seal(
     """The next window, as extract seals it."""
     window = table.window = table.window + 1
     job = table.job(StepKind.EXTRACT, ())
-    vars(job.resources).update(source=source or Channels())
+    vars(job.resources).update(connector=source or Channels())
     before = table.log.manifest_sha256(window - 1)
     manifest = Manifest(table.log_id, window, epoch, {}, hi, before, "a", "2026-01-01T00:00:00Z", {})
     return table.log.seal(watermarked(job, manifest, reported))

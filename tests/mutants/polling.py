@@ -291,7 +291,7 @@ POLLING = (
     Mutant(
         "a run reads on after a table without timestamps",
         "spark_jobs/extract.py",
-        "(RELOAD,) if isinstance(job.source, RestartsSnapshots) else ()",
+        "(RELOAD,) if isinstance(job.connector, RestartsSnapshots) else ()",
         "(RELOAD,)",
         RELOADED,
     ),

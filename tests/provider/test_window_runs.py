@@ -69,6 +69,20 @@ def test_an_idle_run_does_not_change_the_time_of_the_last_read_of_a_target(
     assert all(after[table].seen_at > at for table, at in seen.items())
 
 
+def test_another_source_than_that_of_the_run_is_not_acknowledged(harness: RunHarness) -> None:
+    harness.run("r1")
+    harness.source.change("public.a")
+    decision = harness.open("r2")
+    harness.spark(decision)
+    before = harness.source.read()["slot"]
+    harness.source.write(identity={"system": "8"})
+    assert harness.close("r2").acknowledged == 0 and harness.source.read()["slot"] == before
+    assert any("another source" in line for line in harness.log_lines)
+    harness.source.write(identity={"system": "7"})
+    harness.run("r3")
+    assert harness.source.read()["slot"] > before
+
+
 def test_an_idle_source_is_acknowledged_by_an_empty_window_without_a_step(harness: RunHarness) -> None:
     harness.run("r1")
     harness.source.write(end=500)

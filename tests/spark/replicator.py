@@ -9,6 +9,7 @@ import sys
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -86,6 +87,10 @@ class Replicator:
     def source(self) -> SourceConnector:
         return open_source(self.definition, self.secrets.source)
 
+    @cached_property
+    def source_identity(self) -> dict[str, str]:
+        return self.source.identity()
+
     @property
     def target(self) -> TargetTables:
         return open_targets(self.definition, self.secrets, self.log).only
@@ -123,7 +128,7 @@ class Replicator:
             owner=more.pop("owner", "tests"),
             log_id=self.log_id,
             epoch=1,
-            source_identity={},
+            source_identity=self.source_identity,
             tables=tasks,
             **more,
         )

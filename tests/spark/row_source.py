@@ -27,6 +27,9 @@ class RowSource:
         self.fetched: list[tuple[str, ...]] = []
         self.away = False
 
+    def identity(self) -> dict[str, str]:
+        return {}
+
     def fetch(self, table: TableTask, schema: TableSchema, records: Sequence[ChangeRecord]) -> Iterator[ChangeRecord]:
         keys = tuple(one.key or "" for one in records)
         self.fetched.append(keys)

@@ -202,7 +202,7 @@ class ScriptedTable:
         )
         job = Job(step, self.secrets, Application(lambda: self.spark, lambda: "local[2]"))
         if self.source:
-            vars(job.resources).update(source=self.source)
+            vars(job.resources).update(connector=self.source)
             vars(job).update(fetches_rows=True)
         return job
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pyarrow.parquet as pq
@@ -12,6 +14,8 @@ import pytest
 from airflow_cdc_failpoints import ARMED, TOKEN
 from pyspark.sql import SparkSession
 
+from airflow_cdc_provider.connectors.source import StreamItem
+from airflow_cdc_provider.connectors.sources.postgres.source import PostgresSource
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.steps import Outcome, Step, StepKind, StepResult
 from airflow_cdc_provider.core.log.change_log import Manifest
@@ -194,6 +198,39 @@ def test_another_change_log_is_refused(spark: SparkSession, replicator: Replicat
     result = replicator.run(replace(Stream(replicator).step(), log_id="other"), extract.run)
     assert result.problem is not None and not result.retryable
     assert result.problem.code == "STG003"
+
+
+def test_another_source_than_that_of_the_run_gives_no_window(
+    replicator: Replicator, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream = Stream(replicator)
+    database.execute("INSERT INTO b VALUES (1)")
+    refused = replicator.run(replace(stream.step(), source_identity={"system_identifier": "8"}), extract.run)
+    assert refused.problem is not None and refused.retryable
+    assert (refused.problem.code, replicator.log.sealed()) == ("SRC010", 0)
+
+    promoted_while_it_reads(monkeypatch)
+    late = stream.land()
+    assert late.problem is not None and late.retryable
+    assert (late.problem.code, replicator.log.sealed()) == ("SRC010", 0)
+
+    monkeypatch.undo()
+    assert by_table(stream.land())["public.b"].counts["insert"] == 1
+
+
+def promoted_while_it_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The name leads to another server once a split was read."""
+    read, identity, seen = PostgresSource.read, PostgresSource.identity, list[bool]()
+
+    def reading(source: PostgresSource, *args: Any) -> Iterator[StreamItem]:
+        yield from read(source, *args)
+        seen.append(True)
+
+    def then(source: PostgresSource) -> dict[str, str]:
+        return identity(source) | ({"timeline": "9"} if seen else {})
+
+    monkeypatch.setattr(PostgresSource, "read", reading)
+    monkeypatch.setattr(PostgresSource, "identity", then)
 
 
 def test_a_failure_in_the_executor_keeps_its_message(

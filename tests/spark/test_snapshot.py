@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +24,14 @@ from airflow_cdc_provider.connectors.sources.postgres.client import PostgresClie
 from airflow_cdc_provider.connectors.sources.postgres.splits import read_split
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind, StepResult
+from airflow_cdc_provider.core.errors import SourceUnreachable
 from airflow_cdc_provider.core.spec.definition import Comparison, Condition, OnDelete, TableRule
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.core.table.states import TableState
 from spark_jobs import snapshot
+from spark_jobs.copies.split_reads import read_splits
+from spark_jobs.runtime.remote_errors import from_remote_failure
 from tests.spark.replicator import Replicator, by_table
 
 Database = psycopg.Connection[object]
@@ -80,6 +85,48 @@ def test_a_table_that_is_emptied_during_its_copy_is_copied_anew_by_the_next_atte
     assert (failed.problem.code, failed.problem.where) == ("CPY008", "public.a")
     monkeypatch.undo()
     assert by_table(copy(replicator, "public.a"))["public.a"].rows == 0
+
+
+def test_another_source_than_that_of_the_run_is_not_copied(
+    replicator: Replicator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    step = replicator.step(StepKind.SNAPSHOT, replicator.tasks("public.a"))
+    step = replace(step, source_identity={"system_identifier": "8"})
+    assert codes(replicator.run(step, snapshot.run)) == ["SRC010"]
+    (task,) = replicator.tasks("public.a")
+    assert task.control is None
+
+    identity, seen = source.PostgresSource.identity, list[bool]()
+
+    def promoted(client: PostgresClient, split: str, schema: TableSchema) -> Iterator[pa.Table]:
+        yield from read_split(client, split, schema)
+        seen.append(True)
+
+    def then(connector: source.PostgresSource) -> dict[str, str]:
+        return identity(connector) | ({"timeline": "9"} if seen else {})
+
+    monkeypatch.setattr(source, "read_split", promoted)
+    monkeypatch.setattr(source.PostgresSource, "identity", then)
+    assert codes(copy(replicator, "public.a")) == ["SRC010"], "the name leads to another server since"
+    (task,) = replicator.tasks("public.a")
+    assert task.control is None
+
+
+def codes(result: StepResult) -> list[str]:
+    """Of what a retry helps."""
+    tables = [one.problem for one in result.tables if one.problem and one.outcome is Outcome.FAILING]
+    return [one.code for one in (result.problem if result.retryable else None, *tables) if one]
+
+
+def test_executors_read_the_source_of_the_run_alone(spark: SparkSession, replicator: Replicator) -> None:
+    (task,) = replicator.tasks("public.a")
+    step = replicator.step(StepKind.RESYNC, (task,))
+    with replicator.source.copy(task, 1, {}, 1) as opened:
+        read = partial(read_splits, spark, splits=opened.read.splits, schema=opened.schema, rule=task.rule)
+        assert read(step, replicator.secrets).count() == 5000
+        step = replace(step, source_identity={"system_identifier": "8"})
+        with pytest.raises(SourceUnreachable, match="SRC010"), from_remote_failure():
+            read(step, replicator.secrets).count()
 
 
 def test_a_copy_contains_no_commit_made_while_it_runs(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from airflow_cdc_provider.core.decisions.facts import Facts, TableFacts
+from airflow_cdc_provider.core.decisions.planned_source import identity_changes
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.source_names import in_shell
@@ -86,16 +87,11 @@ def check_retention(facts: Facts, name: str, control: ControlRecord) -> Problem 
 def check_source(facts: Facts, name: str, control: ControlRecord) -> Problem | None:
     if not control.source_identity or control.source_identity == facts.source_identity:
         return None
-    changed = [
-        f"{key} {control.source_identity.get(key, 'unknown')} → {facts.source_identity.get(key, 'unknown')}"
-        for key in sorted({*control.source_identity, *facts.source_identity})
-        if control.source_identity.get(key) != facts.source_identity.get(key)
-    ]
     return Problem(
         "SRC010",
         f"the source differs from the one that {name} was copied from",
         where=f"connection {facts.definition.source.connection}",
-        found=", ".join(changed),
+        found=identity_changes(control.source_identity, facts.source_identity),
         allowed="the source that the table was copied from",
         do=f"restore the connection, or copy again from the new source: {resync_line(facts, name)}",
         data="the copy is unchanged; nothing was acknowledged",

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from airflow_cdc_provider.connectors.sources.salesforce.source import SalesforceSource
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo, Secrets
-from airflow_cdc_provider.core.decisions.steps import TableTask
+from airflow_cdc_provider.core.decisions.steps import Step, StepKind, TableTask
 from airflow_cdc_provider.core.spec.definition import Definition, Source, Staging, TableRule, Target
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.core.table.states import TableState
@@ -20,6 +20,10 @@ from airflow_cdc_provider.sandbox.salesforce.faults import HttpFault
 from spark_jobs.copies.split_reads import read_splits
 
 RULE = TableRule("*")
+
+
+def step_of(definition: Definition, identity: dict[str, str]) -> Step:
+    return Step(StepKind.SNAPSHOT, definition, "r1", "a1", "", "", "o1", "log-1", 1, identity, ())
 
 
 @pytest.fixture
@@ -53,7 +57,8 @@ def test_the_splits_of_a_copy_become_rows_of_the_tables_types(
         no = "Entity 'Invoice__c' is not supported by the Bulk API."
         sandbox.faults.http.append(HttpFault("POST .*jobs/query", 400, "INVALIDENTITY", no))
     with source.copy(task, 1, source.open_stream([]), 1) as copy:
-        frame = read_splits(spark, definition, Secrets(connection), copy.read.splits, copy.schema, RULE).cache()
+        step = step_of(definition, source.identity())
+        frame = read_splits(spark, step, Secrets(connection), copy.read.splits, copy.schema, RULE).cache()
         assert frame.count() == 2500
         (row,) = frame.where("Number__c = '7'").select("*", F.unix_millis("Due__c").alias("due_ms")).collect()
     frame.unpersist()
@@ -67,4 +72,4 @@ def test_a_table_without_splits_has_no_rows(spark: SparkSession) -> None:
     definition = Definition(
         name="crm", source=Source("salesforce", "crm"), target=Target("delta"), tables=(), staging=Staging("/nowhere")
     )
-    assert read_splits(spark, definition, Secrets(ConnectionInfo("crm")), (), schema, RULE).count() == 0
+    assert read_splits(spark, step_of(definition, {}), Secrets(ConnectionInfo("crm")), (), schema, RULE).count() == 0
