@@ -25,6 +25,7 @@ from airflow_cdc_provider.control.refused_tables import of_readable_tables, with
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.control.settled_tables import present_tables, settled_tables
 from airflow_cdc_provider.core.columns.copied import source_schema
+from airflow_cdc_provider.core.columns.functions import hash_key_id
 from airflow_cdc_provider.core.decisions.commands import Command
 from airflow_cdc_provider.core.decisions.facts import Facts, LogFacts, StreamFacts, TableFacts
 from airflow_cdc_provider.core.decisions.operator_decisions import answer_to
@@ -158,6 +159,7 @@ def _observe(replicator: Replicator, run: RunContext, use_index: bool) -> Observ
         new=listed.new,
         gone=listed.gone,
         commands=commands,
+        hash_key_id=hash_key_id(replicator.hash_key),
         stream_lane=run.stream_lane,
         copy_lane=run.copy_lane,
         interval=run.interval,

@@ -36,6 +36,7 @@ def planned_step(
         source_identity=plan.source_identity,
         tables=(),
         opening=plan.opening,
+        hash_key_id=plan.hash_key_id,
     )
     match kind:
         case StepKind.SNAPSHOT:

@@ -17,7 +17,6 @@ from airflow_cdc_provider.connectors.copied.kept_copies import KeptSplit
 from airflow_cdc_provider.connectors.copied.reading import read_split
 from airflow_cdc_provider.connectors.source import Copy
 from airflow_cdc_provider.connectors.source_features import ReadsSplits
-from airflow_cdc_provider.core.columns.functions import hash_key
 from airflow_cdc_provider.core.connections.connection_info import Secrets
 from airflow_cdc_provider.core.decisions.steps import Step, TableTask
 from airflow_cdc_provider.core.errors import CdcError
@@ -29,7 +28,7 @@ from spark_jobs.copies.split_frames import require_all
 from spark_jobs.copies.throttle import Throttle
 from spark_jobs.runtime.job import Job
 from spark_jobs.runtime.parallel import RunSplits
-from spark_jobs.runtime.planned_source import open_planned_source
+from spark_jobs.runtime.planned_source import open_planned_source, planned_hash_key
 from spark_jobs.runtime.row_progress import ReportRows, progress_reporter
 
 PAUSE_CHECK_S = 2.0
@@ -137,7 +136,7 @@ class _CountingReader:
         source = open_planned_source(task.step, task.secrets)
         assert isinstance(source, ReadsSplits), "only such sources have splits"
         target_schema, report = arrow_schema(task.schema), self._reporter()
-        key = hash_key(task.step.definition, task.secrets.hash)
+        key = planned_hash_key(task.step, task.secrets)
         throttle = Throttle(task.rows_per_second)
         for table in read_split(source, task.split, task.schema, task.rule, key):
             self.rows += len(table)

@@ -11,7 +11,6 @@ from pyspark.sql import DataFrame, SparkSession
 
 from airflow_cdc_provider.connectors.copied.reading import read_split
 from airflow_cdc_provider.connectors.source_features import ReadsSplits
-from airflow_cdc_provider.core.columns.functions import hash_key
 from airflow_cdc_provider.core.connections.connection_info import Secrets
 from airflow_cdc_provider.core.decisions.steps import Step
 from airflow_cdc_provider.core.spec.definition import TableRule
@@ -19,7 +18,7 @@ from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.targets.sparksql.names import quoted
 from airflow_cdc_provider.targets.sparksql.types import column_type
 from spark_jobs.copies.throttle import Throttle
-from spark_jobs.runtime.planned_source import open_planned_source
+from spark_jobs.runtime.planned_source import open_planned_source, planned_hash_key
 from spark_jobs.runtime.remote_errors import as_remote_failure
 
 ROWS_PER_BATCH = 10_000
@@ -60,7 +59,7 @@ def _rows(
     with as_remote_failure():
         source = open_planned_source(step, secrets)
         assert isinstance(source, ReadsSplits), "only such sources have splits"
-        key = hash_key(step.definition, secrets.hash)
+        key = planned_hash_key(step, secrets)
         throttle = Throttle(rate)
         for batch in batches:
             for split in batch.column("split").to_pylist():

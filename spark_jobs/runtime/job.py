@@ -17,7 +17,6 @@ from pyspark.sql import SparkSession
 from airflow_cdc_provider.connectors.registry import fetches_rows, open_source
 from airflow_cdc_provider.connectors.source import SourceConnector
 from airflow_cdc_provider.connectors.source_features import RegistryAccess
-from airflow_cdc_provider.core.columns.functions import hash_key
 from airflow_cdc_provider.core.connections.connection_info import Secrets
 from airflow_cdc_provider.core.decisions.steps import Outcome, Step, StepResult, TableResult, TableTask, WindowResult
 from airflow_cdc_provider.core.spec.definition import Definition, Target
@@ -30,7 +29,7 @@ from airflow_cdc_provider.targets.registry import Targets, open_targets
 from airflow_cdc_provider.targets.target import TargetTables
 from spark_jobs.runtime.console import log_line, log_trace
 from spark_jobs.runtime.failures import outcome_of, problem_of, scrub
-from spark_jobs.runtime.planned_source import require_planned_source
+from spark_jobs.runtime.planned_source import planned_hash_key, require_planned_source
 from spark_jobs.runtime.sessions import Application, cores, new_session
 
 Phases = dict[str, float]
@@ -102,7 +101,7 @@ class Resources:
 
     @cached_property
     def hash_key(self) -> bytes:
-        return hash_key(self.definition, self.secrets.hash)
+        return planned_hash_key(self.step, self.secrets)
 
     @cached_property
     def targets(self) -> Targets:
@@ -155,7 +154,7 @@ class Job:
 
     @property
     def hash_key(self) -> bytes:
-        """The key of hashed columns."""
+        """Of hashed columns. Raises StepFailed (CON006) where it is not the one that the run was decided under."""
         return self.resources.hash_key
 
     @cached_property

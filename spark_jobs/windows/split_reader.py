@@ -18,7 +18,6 @@ from airflow_cdc_provider.connectors.copied.reading import read_stream
 from airflow_cdc_provider.connectors.duplicates import drop_duplicates
 from airflow_cdc_provider.connectors.source import StreamSplit
 from airflow_cdc_provider.connectors.source_features import RegistryAccess
-from airflow_cdc_provider.core.columns.functions import hash_key
 from airflow_cdc_provider.core.connections.connection_info import Secrets
 from airflow_cdc_provider.core.decisions.steps import Step, TableTask
 from airflow_cdc_provider.core.errors import CdcError, SourceUnavailable
@@ -27,7 +26,7 @@ from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.staging.open_store import open_log
 from spark_jobs.runtime.console import log_trace
 from spark_jobs.runtime.failures import problem_of, scrub
-from spark_jobs.runtime.planned_source import open_planned_source
+from spark_jobs.runtime.planned_source import open_planned_source, planned_hash_key
 from spark_jobs.runtime.row_progress import progress_reporter
 from spark_jobs.windows.recent_event_ids import recent_event_ids
 from spark_jobs.windows.record_files import RecordFile
@@ -107,7 +106,7 @@ def _land(split: WindowSplit) -> LandedSplit:
     source = open_planned_source(step, split.secrets, RegistryAccess(split.secrets.registry, log))
     known = split.known if source.has_transactions else None
     tasks = _with_known_schemas(step.tables, known or {})
-    key = hash_key(step.definition, split.secrets.hash)
+    key = planned_hash_key(step, split.secrets)
     items = read_stream(source, split.stream, tasks, step.epoch, key)
     if source.duplicates_within:
         seen = recent_event_ids(log, step.window, source.duplicates_within, datetime.now(UTC))

@@ -7,7 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from airflow_cdc_provider.core.errors import SourceUnreachable
+from airflow_cdc_provider.core.columns.functions import hash_key_id
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo, Secrets
+from airflow_cdc_provider.core.errors import SourceUnreachable, StepFailed
+from airflow_cdc_provider.core.spec.columns import Columns
+from airflow_cdc_provider.core.spec.definition import TableRule
 from spark_jobs.runtime.job import Job
 from tests.core.test_job import a_job
 
@@ -51,3 +55,19 @@ def test_the_source_is_asked_once_and_before_a_commit_once_more(tmp_path: Path) 
 def test_what_a_source_can_do_is_known_without_asking_it(tmp_path: Path) -> None:
     server = Server(B)
     assert planned(tmp_path, server).connector is server and server.asked == 0
+
+
+def hashing(folder: Path, planned: str, found: str) -> Job:
+    """``planned``, ``found``: passwords of the connection."""
+    job = a_job(folder)
+    definition = replace(job.step.definition, tables=(TableRule("public.*", columns=Columns(hash=("email",))),))
+    step = replace(job.step, definition=definition, hash_key_id=hash_key_id(planned.encode()))
+    return Job(step, Secrets(hash=ConnectionInfo("hashes", password=found)), job.application)
+
+
+def test_a_job_hashes_with_the_key_of_its_run_alone(tmp_path: Path) -> None:
+    first, second = "1" * 16, "2" * 16
+    assert hashing(tmp_path, first, first).hash_key == first.encode()
+    with pytest.raises(StepFailed, match="CON006") as refused:
+        _ = hashing(tmp_path, first, second).hash_key
+    assert first not in str(refused.value) and second not in str(refused.value)

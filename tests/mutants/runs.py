@@ -224,6 +224,20 @@ RUNS = (
         ("tests/core/test_planned_source.py",),
     ),
     Mutant(
+        "a job hashes with whatever key its connection has",
+        f"{CORE}/decisions/planned_source.py",
+        "    if key_id == step.hash_key_id:",
+        "    if key_id or step.hash_key_id:",
+        ("tests/core/test_planned_source.py",),
+    ),
+    Mutant(
+        "a step does not know the key of its run",
+        "airflow_cdc_provider/operators/step_inputs.py",
+        "        hash_key_id=plan.hash_key_id,\n",
+        "",
+        ("tests/provider/test_step_targets.py",),
+    ),
+    Mutant(
         "a copy of another source is committed",
         "spark_jobs/copies/copying.py",
         "    job.require_planned_source()\n",

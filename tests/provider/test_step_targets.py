@@ -56,6 +56,12 @@ def test_a_copy_whose_target_does_not_answer_is_left_out_and_reported(harness: S
         with_target_state(with_tables(step, tasks[1:]), targets)
 
 
+def test_a_step_names_source_and_key_of_its_run(harness: StepHarness) -> None:
+    plan = harness.plan(DEFAULT, hash_key_id="k1")
+    step = planned_step(StepKind.STAGE, "a", harness.definition, plan, harness.run, harness.log)
+    assert (step.source_identity, step.hash_key_id) == ({"system": "7"}, "k1")
+
+
 def test_a_target_is_created_when_it_is_needed_and_only_if_it_is_listed(harness: StepHarness) -> None:
     created = list[str]()
     definition = replace(

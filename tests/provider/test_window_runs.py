@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from airflow_cdc_provider.control import settled_tables
+from airflow_cdc_provider.control.observe import RunContext
+from airflow_cdc_provider.control.open_window import open_window
 from airflow_cdc_provider.control.reconcile import find_holes, pause_stream
+from airflow_cdc_provider.core.columns.functions import hash_key_id
 from airflow_cdc_provider.core.decisions.commands import CommandKind
 from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.core.table.published_cut import Cut
@@ -67,6 +71,12 @@ def test_an_idle_run_does_not_change_the_time_of_the_last_read_of_a_target(
     harness.open("later")
     after = harness.replicator.state.tables("shop")
     assert all(after[table].seen_at > at for table, at in seen.items())
+
+
+def test_a_plan_names_the_key_of_hashes(harness: RunHarness) -> None:
+    key = b"1" * 16
+    decision = open_window(replace(harness.replicator, hash_key=key), RunContext("r1"), harness.log_lines.append)
+    assert decision.plan.hash_key_id == hash_key_id(key)
 
 
 def test_another_source_than_that_of_the_run_is_not_acknowledged(harness: RunHarness) -> None:

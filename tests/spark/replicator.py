@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from airflow_cdc_provider import appcds, bundle, jars
 from airflow_cdc_provider.connectors.registry import open_source
 from airflow_cdc_provider.connectors.source import SourceConnector
-from airflow_cdc_provider.core.columns.functions import hash_key
+from airflow_cdc_provider.core.columns.functions import hash_key, hash_key_id
 from airflow_cdc_provider.core.connections.connection_info import SECRETS_FILE, ConnectionInfo, Secrets
 from airflow_cdc_provider.core.decisions.steps import Step, StepKind, StepResult, TableResult, TableTask
 from airflow_cdc_provider.core.serde import from_plain, to_plain
@@ -130,6 +130,7 @@ class Replicator:
             epoch=1,
             source_identity=self.source_identity,
             tables=tasks,
+            hash_key_id=hash_key_id(hash_key(self.definition, self.secrets.hash)),
             **more,
         )
         self.log.store.write(f"{step.folder}/step.json", json.dumps(to_plain(step)).encode())

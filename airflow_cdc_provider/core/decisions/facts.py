@@ -89,7 +89,8 @@ class StreamFacts:
 class Facts:
     """``stream_lane`` and ``copy_lane``: whether this run has the lease. ``interval``: start and end of a backfill, UTC
     in ISO 8601 format. ``unselected``: problems of tables and patterns of the YAML that cannot be copied. ``new``:
-    tables that are not copied yet. ``gone``: tables that the source no longer lists."""
+    tables that are not copied yet. ``gone``: tables that the source no longer lists. ``hash_key_id``: of the key of
+    hashed columns."""
 
     definition: Definition
     run_id: str
@@ -104,6 +105,7 @@ class Facts:
     new: tuple[NewTable, ...] = ()
     gone: tuple[GoneTable, ...] = ()
     commands: tuple[Command, ...] = ()
+    hash_key_id: str = ""
     stream_lane: bool = True
     copy_lane: bool = True
     interval: tuple[str, str] | None = None

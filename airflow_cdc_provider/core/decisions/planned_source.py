@@ -24,6 +24,22 @@ def other_source(step: Step, identity: Mapping[str, str]) -> Problem | None:
     )
 
 
+def other_hash_key(step: Step, key_id: str) -> Problem | None:
+    """``key_id``: of the key that the task has."""
+    if key_id == step.hash_key_id:
+        return None
+    return Problem(
+        "CON006",
+        "the key of hashes differs from the one that this run was decided under",
+        where=f"connection {step.definition.hash_connection}",
+        found=f"key {key_id or 'none'}",
+        allowed=f"key {step.hash_key_id or 'none'}",
+        do="restore the password of the connection; the next attempt or the next run continues. If the key was "
+        "replaced, start a new run: it says which tables must be copied again",
+        data="nothing was hashed with the other key",
+    )
+
+
 def identity_changes(before: Mapping[str, str], now: Mapping[str, str]) -> str:
     return ", ".join(
         f"{key} {before.get(key, 'unknown')} → {now.get(key, 'unknown')}"

@@ -100,6 +100,7 @@ def decide(facts: Facts) -> RunDecision:
         lo=dict(facts.log.hi),
         limit=dict(facts.stream.limit),
         reasons={decision.table: decision.reason for decision in decisions if decision.reason},
+        hash_key_id=facts.hash_key_id,
     )
     base = RunDecision(
         facts.definition.name,

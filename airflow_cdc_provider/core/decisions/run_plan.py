@@ -27,7 +27,8 @@ class RunPlan:
     ``slices``: parts of tables that it copies again. ``repair_tables``: those of ``compare`` whose differing rows are
     read from the source again. ``sampled``: those of which some rows are compared, those after a key. ``commands``: the
     ids of the commands that this run executes. ``opening``: unique per opening of the run. Only step files that name
-    it are of this plan: a run that is cleared or repeated has the files of its earlier openings, too."""
+    it are of this plan: a run that is cleared or repeated has the files of its earlier openings, too. ``hash_key_id``:
+    of the key of hashed columns."""
 
     run_id: str
     mode: Mode
@@ -51,6 +52,7 @@ class RunPlan:
     commands: tuple[str, ...] = ()
     reasons: dict[str, str] = field(default_factory=dict)
     opening: str = ""
+    hash_key_id: str = ""
 
     def named(self, names: tuple[str, ...]) -> tuple[TableTask, ...]:
         return tuple(task for task in self.tables if task.table in names)

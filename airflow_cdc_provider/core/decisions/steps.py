@@ -107,7 +107,8 @@ class Step:
     and last window to apply again; ``slices``: parts of tables to copy again instead. ``repair_tables``: those of
     ``compare`` whose differing rows are read from the source again; ``sampled``: those of which some rows are compared,
     those after a key. ``merge_of``: the attempt whose
-    batches a merge applies. ``opening``: of the plan that the step is of."""
+    batches a merge applies. ``opening``: of the plan that the step is of. ``hash_key_id``: of the key of hashed
+    columns."""
 
     kind: StepKind
     definition: Definition
@@ -132,6 +133,7 @@ class Step:
     merge_of: str = ""
     opening: str = ""
     jars: tuple[str, ...] = ()
+    hash_key_id: str = ""
 
 
 class Outcome(StrEnum):
