@@ -39,7 +39,6 @@ REASONS = {
     "SRC053": "the objects are described in each run: one that cannot be queried is no table of the source",
     "SRC054": "the objects are described in each run: a hidden column is a dropped one",
     "SRC055": "rows that are hidden look deleted: `resync.max_delete` guards them",
-    "SRC062": "an object without time is copied again in each run",
     "SRC064": HARMLESS,
     "SRC065": SETTLED,
     "SRC071": FOUND,

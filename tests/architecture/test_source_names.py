@@ -28,7 +28,7 @@ ALLOWED = {
         ("connectors/sources/jdbc_poll/check.py", 'f"{table.table}.{column}"'),
         ("connectors/sources/jdbc_poll/check.py", 'f"{table}.{column}"'),
         ("connectors/sources/jdbc_poll/check.py", 'f"{table}.{name}"'),
-        ("connectors/sources/salesforce_poll/check.py", 'f"{table}.{name}"'),
+        ("connectors/sources/salesforce_poll/objects.py", 'f"{table}.{name}"'),
     },
     "names of types and modules in code, Avro and Protobuf": {
         ("cli/commands.py", 'f"airflow_cdc_provider.cli.{module}.{name}"'),

@@ -44,6 +44,20 @@ def test_a_new_column_is_emitted_at_once_and_only_once(tmp_path: Path) -> None:
     shop.connection.close()
 
 
+def test_a_table_that_lost_its_timestamp_column_leaves_its_changes_to_the_reader(tmp_path: Path) -> None:
+    """A question that cannot be asked of one table stops no other."""
+    shop = Shop(tmp_path / "shop.db")
+    shop.sql("CREATE TABLE t (id INTEGER PRIMARY KEY NOT NULL, updated_at DATETIME NOT NULL)")
+    polling = shop.polling()
+    position = polling.source.open_stream(["main.t"])
+    shop.sql("ALTER TABLE t DROP updated_at")
+    shop.sql("ALTER TABLE t ADD changed_at DATETIME")
+    polling.source.tables()
+    changes = UnloggedChanges(added=("changed_at",))
+    assert polling.source.not_streamed("main.t", position, NOW, changes, truncated=False) is changes
+    shop.connection.close()
+
+
 @pytest.mark.server
 def test_column_numbers_are_not_reused(database: Database) -> None:
     database.sql("CREATE TABLE t (id int PRIMARY KEY, v text)", "ALTER TABLE t DROP v", "ALTER TABLE t ADD v text")

@@ -13,8 +13,41 @@ ERRORS = ("tests/core/test_errors_of_splits.py",)
 COMPARED = ("tests/core/test_windows_of_a_comparison.py",)
 OBJECTS = "tests/spark/pipelines/polling/test_salesforce_poll_pipeline.py"
 RELOADED = (f"{OBJECTS}::test_an_object_without_timestamps_is_copied_once_in_every_run",)
+OBJECT_RUNS = ("tests/connectors/test_salesforce_poll_timestamps.py",)
 
 POLLING = (
+    Mutant(
+        "an object is polled by a field that no query can filter by",
+        "airflow_cdc_provider/connectors/sources/salesforce_poll/objects.py",
+        "if name in described.unordered:",
+        "if name not in table.names:",
+        OBJECT_RUNS,
+    ),
+    Mutant(
+        "a run does not ask whether the timestamp column is there",
+        "airflow_cdc_provider/connectors/sources/salesforce_poll/objects.py",
+        "if name not in table.names:",
+        "if name is table.names:",
+        OBJECT_RUNS,
+    ),
+    Mutant(
+        "a column that is not there ends the loop that asks for it",
+        "airflow_cdc_provider/core/table/schema.py",
+        'raise KeyError(f"{self.table} has no column {name}")',
+        "raise StopIteration",
+        ("tests/core/test_columns_of_a_schema.py",),
+    ),
+    Mutant(
+        "a table that lost its timestamp column stops all others",
+        "airflow_cdc_provider/connectors/sources/jdbc_poll/source.py",
+        """        except CheckFailed:
+            return changes
+        query""",
+        """        except AssertionError:
+            return changes
+        query""",
+        ("tests/connectors/test_jdbc_poll_identities.py",),
+    ),
     Mutant(
         "an interval does not overlap the previous one",
         f"{FOLDER}/reading.py",

@@ -153,7 +153,11 @@ class TableSchema:
         return {column.name: column.type for column in self.columns}, self.key
 
     def column(self, name: str) -> Column:
-        return next(column for column in self.columns if column.name == name)
+        """Raises KeyError if there is none: a StopIteration would end the generator or the loop that it leaves."""
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise KeyError(f"{self.table} has no column {name}")
 
     def has_text_of(self, name: str) -> bool:
         """Whether unrepresentable values of column ``name`` are NULL, with their text in an additional column."""

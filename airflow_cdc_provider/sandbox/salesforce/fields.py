@@ -34,6 +34,7 @@ class Field:
     external_id: bool = False
     auto_number: str = ""
     html: bool = False
+    can_filter: bool = True
     event_role: str = "Data"
 
     def silent(self) -> Field:
@@ -50,7 +51,8 @@ class Field:
 
     @property
     def filterable(self) -> bool:
-        return self.kind not in ("address", "location", "base64", "encryptedstring") and not self.long_text
+        unfiltered = ("address", "location", "base64", "encryptedstring")
+        return self.can_filter and self.kind not in unfiltered and not self.long_text
 
     @property
     def long_text(self) -> bool:

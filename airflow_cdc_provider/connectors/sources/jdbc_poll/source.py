@@ -146,7 +146,11 @@ class JdbcPollSource(PollingSource):
         self, table: str, position: Position, now: TableIdentity, changes: UnloggedChanges, truncated: bool
     ) -> UnloggedChanges:
         """If the queries are refused, ``changes`` is returned unchanged: reading the table reports the problem."""
-        lo, queries = table_positions(position, [table])[table], self._queries(table)
+        lo = table_positions(position, [table])[table]
+        try:
+            queries = self._queries(table)
+        except CheckFailed:
+            return changes
         query = first_query(lo, lo, self.options, queries.schema.key)
         with self.database.session() as connection:
 

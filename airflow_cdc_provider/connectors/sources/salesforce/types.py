@@ -43,6 +43,7 @@ class ObjectSchema:
     ``schema`` has every column that can be copied. ``compounds``: component -> its compound field. ``snapshot_only``:
     columns whose changes cause no event; their values are as of the last copy or fetch. ``modstamp``: the column with
     the time of the last change, empty if there is none. ``replicable``: Salesforce lists its deleted records.
+    ``unordered``: columns that no query can filter and sort by.
     """
 
     schema: TableSchema
@@ -51,6 +52,7 @@ class ObjectSchema:
     modstamp: str = ""
     queryable: bool = True
     replicable: bool = True
+    unordered: frozenset[str] = frozenset()
 
     @property
     def copyable(self) -> bool:
@@ -72,12 +74,17 @@ def parse_description(description: Mapping[str, Any]) -> ObjectSchema:
         next((name for name in MODSTAMPS if name in names), ""),
         bool(description.get("queryable", True)),
         bool(description.get("replicateable", True)),
+        frozenset(f["name"] for f in fields if f["name"] in names and not _is_ordered(f)),
     )
 
 
 def _is_formula(field: Mapping[str, Any], compound_names: Set[str]) -> bool:
     """A compound name may be described as calculated, too, but its changes cause events."""
     return bool(field.get("calculated")) and field["name"] not in compound_names
+
+
+def _is_ordered(field: Mapping[str, Any]) -> bool:
+    return bool(field.get("filterable", True)) and bool(field.get("sortable", True))
 
 
 def _is_component(field: Mapping[str, Any]) -> bool:

@@ -8,10 +8,10 @@ from airflow_cdc_provider.connectors.sources.salesforce.check import budget_prob
 from airflow_cdc_provider.connectors.sources.salesforce.check_tables import ObjectFacts, table_problems
 from airflow_cdc_provider.connectors.sources.salesforce.org import Org
 from airflow_cdc_provider.connectors.sources.salesforce.types import ObjectSchema
+from airflow_cdc_provider.connectors.sources.salesforce_poll.objects import has_timestamp, timestamp_column_of
 from airflow_cdc_provider.connectors.sources.salesforce_poll.options import SalesforcePollOptions
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CheckFailed, Problem, of_table
-from airflow_cdc_provider.core.table.schema import Kind
 
 CALLS = frozenset({"DailyApiRequests", "DailyBulkV2QueryJobs"})
 
@@ -36,16 +36,11 @@ def find_problems(org: Org, options: SalesforcePollOptions, tables: Sequence[Tab
 
 def _polling_problems(entity: ObjectSchema, options: SalesforcePollOptions) -> Iterator[Problem]:
     table = entity.schema.table
-    name = options.timestamp_columns.get(table)
-    if name and (name not in entity.schema.names or entity.schema.column(name).type.kind is not Kind.TIMESTAMPTZ):
-        yield Problem(
-            "SRC062",
-            f"the timestamp column of {table} is not a datetime field",
-            where=f"{table}.{name}",
-            found="no such datetime field",
-            do="remove the object from `timestamp_columns`: the best field is chosen automatically",
-        )
-    if not name and not entity.modstamp:
+    try:
+        timestamp_column_of(entity, options)
+    except CheckFailed as error:
+        yield from error.problems
+    if not has_timestamp(entity, options):
         yield Problem(
             "SRC062",
             f"{table} has no field with the time of the last change: every run copies the whole object",

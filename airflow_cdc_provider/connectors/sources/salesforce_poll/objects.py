@@ -8,8 +8,32 @@ from typing import Any
 
 from airflow_cdc_provider.connectors.sources.salesforce.org import Org
 from airflow_cdc_provider.connectors.sources.salesforce.types import ID, IS_DELETED, ObjectSchema
+from airflow_cdc_provider.connectors.sources.salesforce_poll.options import SalesforcePollOptions
+from airflow_cdc_provider.core.errors import CheckFailed, Problem
 from airflow_cdc_provider.core.spec.selection import matches
-from airflow_cdc_provider.core.table.schema import TableSchema
+from airflow_cdc_provider.core.table.schema import Kind, TableSchema
+
+
+def timestamp_column_of(described: ObjectSchema, options: SalesforcePollOptions) -> str:
+    """The column with the time of the last change, empty if the object has none. Raises CheckFailed (SRC062) if the
+    definition names another one that has no such time."""
+    table = described.schema
+    name = options.timestamp_columns.get(table.table)
+    if name is None:
+        return described.modstamp
+    if name not in table.names:
+        raise CheckFailed(_no_timestamp_column(table.table, name, "no such field, or one that is hidden from the user"))
+    column = table.column(name)
+    if column.type.kind is not Kind.TIMESTAMPTZ:
+        raise CheckFailed(_no_timestamp_column(table.table, name, f"a field of type {column.native}"))
+    if name in described.unordered:
+        raise CheckFailed(_no_timestamp_column(table.table, name, "a field that no query can filter and sort by"))
+    return name
+
+
+def has_timestamp(described: ObjectSchema, options: SalesforcePollOptions) -> bool:
+    """Whether there is one by the definition or the object. An object whose column is refused is not copied instead."""
+    return bool(options.timestamp_columns.get(described.schema.table) or described.modstamp)
 
 
 @dataclass(frozen=True)
@@ -35,6 +59,18 @@ class PolledObject:
         names = [ID, self.timestamp_column, *([IS_DELETED] if IS_DELETED in self.described.schema.names else [])]
         more = [self.described.schema.column(name) for name in names if name not in self.schema.names]
         return replace(self.schema, columns=(*self.schema.columns, *more))
+
+
+def _no_timestamp_column(table: str, name: str, found: str) -> Problem:
+    return Problem(
+        "SRC062",
+        f"the timestamp column of {table} cannot be polled",
+        where=f"{table}.{name}",
+        found=found,
+        allowed="a datetime field, by its API name, that every change sets and that the user can see",
+        do="grant read access to the field, or remove the object from `timestamp_columns`: then the best one is chosen",
+        data="nothing of the table was read",
+    )
 
 
 def matching_objects(summaries: Iterable[Mapping[str, Any]], patterns: Sequence[str]) -> list[str]:

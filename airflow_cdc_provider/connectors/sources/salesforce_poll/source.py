@@ -25,7 +25,12 @@ from airflow_cdc_provider.connectors.sources.salesforce.copy import open_splits,
 from airflow_cdc_provider.connectors.sources.salesforce.org import Org
 from airflow_cdc_provider.connectors.sources.salesforce.types import ObjectSchema
 from airflow_cdc_provider.connectors.sources.salesforce_poll.check import find_problems
-from airflow_cdc_provider.connectors.sources.salesforce_poll.objects import PolledObject, matching_objects
+from airflow_cdc_provider.connectors.sources.salesforce_poll.objects import (
+    PolledObject,
+    has_timestamp,
+    matching_objects,
+    timestamp_column_of,
+)
 from airflow_cdc_provider.connectors.sources.salesforce_poll.options import SalesforcePollOptions
 from airflow_cdc_provider.connectors.sources.salesforce_poll.reading import deleted_ids, has_rows, read_interval
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
@@ -123,7 +128,7 @@ class SalesforcePollSource(PollingSource):
 
     @contextmanager
     def _copy(self, task: TableTask, epoch: int, sealed: Position) -> Iterator[Copy]:
-        require_supported_rules([task])
+        self._require_readable(task)
         schema = task.schema
         anchor = copy_anchor(sealed, task.table, epoch, self._planner())
         columns = self._describe(task.table).snapshot_only - POLLED_COLUMNS
@@ -148,7 +153,7 @@ class SalesforcePollSource(PollingSource):
             return True
 
     def _planner(self, tables: Sequence[str] = ()) -> IntervalPlanner:
-        reload_tables = frozenset(table for table in tables if not self._timestamp_column(table))
+        reload_tables = frozenset(t for t in tables if not has_timestamp(self._describe(t), self.options))
         schema_ids = {table: entity.schema.schema_id for table, entity in self._described.items()}
         return IntervalPlanner(self.org.rest.now(), self.options, reload_tables, DELETES_RETAINED_FOR, schema_ids)
 
@@ -162,8 +167,8 @@ class SalesforcePollSource(PollingSource):
         return PolledObject(self.org, described, schema or described.schema, self._timestamp_column(table))
 
     def _timestamp_column(self, table: str) -> str:
-        """Empty if there is none."""
-        return self.options.timestamp_columns.get(table) or self._describe(table).modstamp
+        """Empty if there is none. Raises CheckFailed (SRC062)."""
+        return timestamp_column_of(self._describe(table), self.options)
 
     def _describe(self, table: str) -> ObjectSchema:
         if table not in self._described:

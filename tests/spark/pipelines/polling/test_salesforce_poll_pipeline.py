@@ -153,6 +153,26 @@ def test_an_object_that_cannot_be_read_now_fails_alone_and_loses_nothing(
     assert crm.differences() == []
 
 
+def test_an_object_whose_timestamp_column_is_hidden_is_blocked_alone_until_it_is_seen_again(
+    crm: PolledSalesforce, org: SalesforceOrg
+) -> None:
+    crm.with_source(options={"objects": list(TABLES), "timestamp_columns": {"Account": "LastModifiedDate"}})
+    crm.run_successfully()
+    accounts, invoices = (sorted(org.ledger.state(table)) for table in TABLES)
+    for hidden, number in ((True, 7.0), (False, 8.0)):
+        org.integration.hidden = {("Account", "LastModifiedDate")} if hidden else set()
+        with org.transaction() as tx:
+            tx.update("Account", accounts[0], {"Phone": f"{number}"})
+            tx.update("Invoice__c", invoices[0], {"Amount__c": number})
+        org.clock.advance(3600)
+        run = crm.run()
+        states = {table: row.state for table, row in crm.replicator().state.tables("polled").items()}
+        expected = TableState.BLOCKED if hidden else TableState.REPLICATING
+        assert states == {"Account": expected, "Invoice__c": TableState.REPLICATING}, run.problems
+        assert crm.rows("Invoice__c")[invoices[0]]["Amount__c"] == f"{number:.2f}"
+    assert crm.differences() == []
+
+
 @pytest.mark.nightly
 def test_a_comparison_that_meets_a_purged_list_of_deletes_leaves_every_row_to_the_stream(
     crm: PolledSalesforce, org: SalesforceOrg, monkeypatch: pytest.MonkeyPatch
