@@ -16,6 +16,7 @@ from airflow_cdc_provider.connectors.sources.salesforce.fetch import fetch
 from airflow_cdc_provider.connectors.sources.salesforce.options import SalesforceOptions
 from airflow_cdc_provider.connectors.sources.salesforce.org import Org
 from airflow_cdc_provider.connectors.sources.salesforce.positions import channel_position, position_of
+from airflow_cdc_provider.connectors.sources.salesforce.query import existing
 from airflow_cdc_provider.connectors.sources.salesforce.stream import read_stream
 from airflow_cdc_provider.connectors.sources.salesforce.table_layout import EventLayout
 from airflow_cdc_provider.connectors.sources.salesforce.types import ObjectSchema
@@ -61,7 +62,7 @@ class Copy:
         for table in tables:
             schema = self.describe(table).schema
             self.rows[table] = {}
-            with self.org.bulk.query(schema) as job:
+            with self.org.bulk.query(schema, existing(schema)) as job:
                 for page in job.pages:
                     self._put(table, self.org.bulk.page(page, schema).to_pylist())
             assert len(self.rows[table]) == job.rows

@@ -71,7 +71,7 @@ def test_a_query_is_a_job_with_independent_pages(server: HttpServer, bulk: Bulk)
         assert job.pages == (f"{JOB}/results?locator=a", f"{JOB}/results?locator=b")
     (request,) = [one for one in server.received if one.path == JOBS]
     assert request.json == {
-        "operation": "query",
+        "operation": "queryAll",
         "query": "SELECT Id, Name, Amount__c, Total__c FROM Invoice__c",
         "contentType": "CSV",
         "columnDelimiter": "COMMA",
@@ -82,11 +82,11 @@ def test_a_query_is_a_job_with_independent_pages(server: HttpServer, bulk: Bulk)
 
 
 @pytest.mark.server
-def test_deleted_and_archived_records_are_requested_where_deletes_matter(server: HttpServer, bulk: Bulk) -> None:
-    with bulk.query(INVOICE, "IsDeleted = true", deleted=True):
+def test_a_job_has_a_condition(server: HttpServer, bulk: Bulk) -> None:
+    with bulk.query(INVOICE, "IsDeleted = false"):
         pass
     (request,) = [one for one in server.received if one.path == JOBS]
-    assert request.json["operation"] == "queryAll" and request.json["query"].endswith(" WHERE IsDeleted = true")
+    assert request.json["query"].endswith(" FROM Invoice__c WHERE IsDeleted = false")
 
 
 @pytest.mark.server

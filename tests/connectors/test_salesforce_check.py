@@ -209,7 +209,7 @@ def test_a_refused_login_is_a_problem_and_an_unreachable_org_an_error(fake_org: 
 
 def test_case_27_an_org_is_identified_by_its_id_and_a_position_by_the_instance(fake_org: FakeOrg) -> None:
     row = {"Id": ORG, "InstanceName": "EU44"}
-    fake_org.rest.on("GET", f"{ROOT}/query", Answer({"done": True, "records": [row]}))
+    fake_org.rest.on("GET", f"{ROOT}/queryAll", Answer({"done": True, "records": [row]}))
     org = fake_org.org()
     assert (org.identity(), org.instance) == ({"org_id": ORG}, "EU44")
     require_instance(ChannelPosition(b"x", instance="EU44"), org.instance, CHANNEL)

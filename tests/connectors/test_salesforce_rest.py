@@ -41,7 +41,7 @@ def rest(server: HttpServer, waited: list[float]) -> Rest:
 
 
 def test_a_call_has_the_token_and_reads_decimals_exactly(server: HttpServer, rest: Rest) -> None:
-    server.on("GET", f"{ROOT}/query", Answer({"done": True, "records": [{"attributes": {}, "Amount": 0.1}]}))
+    server.on("GET", f"{ROOT}/queryAll", Answer({"done": True, "records": [{"attributes": {}, "Amount": 0.1}]}))
     assert list(rest.query("SELECT Amount FROM X")) == [{"Amount": Decimal("0.1")}]
     request = server.received[-1]
     assert request.headers["Authorization"] == "Bearer token-1"
@@ -53,7 +53,7 @@ def test_a_query_follows_its_cursor_to_the_end(server: HttpServer, rest: Rest) -
     page = {"done": False, "nextRecordsUrl": f"{ROOT}/query/01g-2000", "records": [{"Id": "1"}]}
     server.on("GET", f"{ROOT}/queryAll", Answer(page))
     server.on("GET", f"{ROOT}/query/01g-2000", Answer({"done": True, "records": [{"Id": "2"}]}))
-    assert [row["Id"] for row in rest.query("SELECT Id FROM X", deleted=True)] == ["1", "2"]
+    assert [row["Id"] for row in rest.query("SELECT Id FROM X")] == ["1", "2"]
 
 
 def test_case_33_a_token_that_expires_between_pages_is_renewed_and_the_same_page_requested_again(
@@ -63,10 +63,10 @@ def test_case_33_a_token_that_expires_between_pages_is_renewed_and_the_same_page
         server.expired.add("token-1")
         return Answer({"done": False, "nextRecordsUrl": f"{ROOT}/query/2", "records": [{"Id": "1"}]})
 
-    server.on("GET", f"{ROOT}/query", expire)
+    server.on("GET", f"{ROOT}/queryAll", expire)
     server.on("GET", f"{ROOT}/query/2", Answer({"done": True, "records": [{"Id": "2"}]}))
     assert [row["Id"] for row in rest.query("q")] == ["1", "2"]
-    assert server.paths() == [f"{ROOT}/query", f"{ROOT}/query/2", f"{ROOT}/query/2"]
+    assert server.paths() == [f"{ROOT}/queryAll", f"{ROOT}/query/2", f"{ROOT}/query/2"]
     assert server.issued == 2
 
 
@@ -132,7 +132,7 @@ def test_a_connection_that_breaks_within_an_answer_is_retried(server: HttpServer
 def test_a_refusal_is_reported_with_its_code_and_not_repeated(
     server: HttpServer, rest: Rest, status: int, code: str, kind: type[CdcError], ours: str
 ) -> None:
-    server.on("GET", f"{ROOT}/query", refused(status, code, "row\nSELECT secret") if code else Answer(b"", status))
+    server.on("GET", f"{ROOT}/queryAll", refused(status, code, "row\nSELECT secret") if code else Answer(b"", status))
     with pytest.raises(kind, match=ours) as raised:
         list(rest.query("SELECT Id FROM X WHERE Name = 'private'"))
     assert "private" not in str(raised.value) and "secret" not in str(raised.value)

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from airflow_cdc_provider.connectors.source import Boundary, SourceStatus, SplitRead
-from airflow_cdc_provider.connectors.sources.salesforce import channel_status
+from airflow_cdc_provider.connectors.sources.salesforce import channel_status, rest_copy
 from airflow_cdc_provider.connectors.sources.salesforce.channel_status import ADVANCE_AFTER_S, WAIT_AFTER_S, read_status
-from airflow_cdc_provider.connectors.sources.salesforce.copy import REST_SPLIT, read_split
+from airflow_cdc_provider.connectors.sources.salesforce.copy import open_splits, read_split
+from airflow_cdc_provider.connectors.sources.salesforce.fetch import fetch
 from airflow_cdc_provider.connectors.sources.salesforce.options import SalesforceOptions
 from airflow_cdc_provider.connectors.sources.salesforce.positions import ChannelPosition, channel_position, position_of
 from airflow_cdc_provider.connectors.sources.salesforce.source import SalesforceSource
@@ -139,8 +140,46 @@ def test_an_object_that_the_bulk_api_refuses_is_copied_over_rest(
     no = "Entity 'Account' is not supported by the Bulk API."
     sandbox.faults.http.append(HttpFault("POST .*jobs/query", 400, "INVALIDENTITY", no))
     with source.copy(task(source, "Account"), 1, source.open_stream([]), 1) as copy:
-        assert copy.read.splits == (REST_SPLIT,)
-        assert sum(part.num_rows for part in read_split(source.org, REST_SPLIT, copy.schema)) == 10
+        (split,) = copy.read.splits
+        assert sum(part.num_rows for part in read_split(source.org, split, copy.schema)) == 10
+
+
+def load_and_remove_tasks(sandbox: SalesforceOrg) -> list[str]:
+    """Returns those that exist: the second is archived. The third is in the recycle bin, the fourth gone."""
+    ids = sandbox.load("Task", [{"Subject": f"T{n}"} for n in range(5)])
+    sandbox.archive("Task", [ids[1]])
+    with sandbox.transaction() as tx:
+        tx.delete("Task", ids[2], ids[3])
+    with sandbox.transaction() as tx:
+        tx.purge("Task", ids[3])
+    return [ids[0], ids[1], ids[4]]
+
+
+@pytest.mark.parametrize("path", ["bulk", "rest", "rest by ids"])
+def test_a_copy_has_archived_records_and_none_of_the_recycle_bin(
+    sandbox: SalesforceOrg, source: SalesforceSource, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a fetch has them, and a poll: what one reader leaves out, the next one would delete."""
+    exist = load_and_remove_tasks(sandbox)
+    if path != "bulk":
+        sandbox.store.refuse_bulk("Task")
+    if path == "rest by ids":
+        monkeypatch.setattr(rest_copy, "MAX_QUERY_BYTES", 10)
+    described = source.org.rest.describe("Task")
+    schema = selected_schema(TableRule("Task", columns=Columns(include=("Id", "Subject"))), described.schema)
+    with open_splits(source.org, schema, described) as (read, _):
+        parts = [part for split in read.splits for part in read_split(source.org, split, schema)]
+    assert sorted(row["Id"] for part in parts for row in part.to_pylist()) == exist
+    every_id = sorted(sandbox.store.table("Task").rows)
+    assert sorted(fetch(source.org.rest, schema, every_id, source.org.rest.describe).rows) == exist
+
+
+def test_an_object_without_recycle_bin_is_copied_whole(sandbox: SalesforceOrg, source: SalesforceSource) -> None:
+    described = source.org.rest.describe("LoginHistory")
+    (user,) = sorted(sandbox.ledger.state("User"))[:1]
+    ids = sandbox.load("LoginHistory", [{"UserId": user}])
+    with open_splits(source.org, described.schema, described) as (read, rows):
+        assert (rows, len(read.splits)) == (len(ids), 1)
 
 
 def test_excluded_columns_are_not_requested(sandbox: SalesforceOrg, source: SalesforceSource) -> None:

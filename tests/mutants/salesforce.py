@@ -15,7 +15,30 @@ PUBSUB = ("tests/connectors/test_salesforce_pubsub.py",)
 REMEMBERED = ("tests/core/test_recent_event_ids.py",)
 REST = ("tests/connectors/test_salesforce_rest.py",)
 
+SOURCE = ("tests/connectors/test_salesforce_source.py",)
+
 SALESFORCE = (
+    Mutant(
+        "a copy over the Bulk API has no archived records",
+        f"{FOLDER}/bulk.py",
+        '"operation": "queryAll",',
+        '"operation": "query",',
+        (*SOURCE, *BULK),
+    ),
+    Mutant(
+        "a copy has the records of the recycle bin",
+        f"{FOLDER}/query.py",
+        'return f"{IS_DELETED} = false" if',
+        'return "" if',
+        SOURCE,
+    ),
+    Mutant(
+        "a copy by ids has no archived records",
+        f"{FOLDER}/rest_copy.py",
+        "missing = [record_id for record_id, row in records.items() if row is None]",
+        "missing = list[str]()",
+        SOURCE,
+    ),
     Mutant(
         "the first bitmap counts as that of the whole fields, in any form",
         f"{FOLDER}/bitmaps.py",

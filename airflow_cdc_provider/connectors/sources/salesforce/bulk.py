@@ -55,14 +55,14 @@ class Bulk:
 
     @contextmanager
     def query(
-        self, schema: TableSchema, where: str = "", *, deleted: bool = False, progress: Callable[[int], object] = int
+        self, schema: TableSchema, where: str = "", *, progress: Callable[[int], object] = int
     ) -> Iterator[BulkJob]:
-        """Query all columns. ``progress`` is called with the number of rows that the server has processed so far. The
-        job is deleted when the context ends.
+        """Query all columns of records, deleted and archived ones included. ``progress`` is called with the number of
+        rows that the server has processed so far. The job is deleted when the context ends.
 
         Raises BulkNotSupported if the object requires REST, SourceUnavailable (SRC046) if the job failed.
         """
-        job = self._create(select(schema, where), deleted)
+        job = self._create(select(schema, where))
         try:
             done = self._wait_for_job(schema.table, job["id"], progress)
             pages = tuple(self._pages(job["id"]))
@@ -85,9 +85,9 @@ class Bulk:
         announced = response.headers.get("Sforce-NumberOfRecords", "")
         return read_page(response.content, schema.names, int(announced) if announced.isdecimal() else None)
 
-    def _create(self, soql: str, deleted: bool) -> dict[str, Any]:
+    def _create(self, soql: str) -> dict[str, Any]:
         body = {
-            "operation": "queryAll" if deleted else "query",
+            "operation": "queryAll",
             "query": soql,
             "contentType": "CSV",
             "columnDelimiter": "COMMA",

@@ -17,6 +17,7 @@ from airflow_cdc_provider.connectors.sources.salesforce.check_tables import requ
 from airflow_cdc_provider.connectors.sources.salesforce.event_schema import event_name
 from airflow_cdc_provider.connectors.sources.salesforce.org import Org
 from airflow_cdc_provider.connectors.sources.salesforce.positions import channel_position, floor_key
+from airflow_cdc_provider.connectors.sources.salesforce.query import existing
 from airflow_cdc_provider.connectors.sources.salesforce.rest_copy import read_over_rest
 from airflow_cdc_provider.connectors.sources.salesforce.table_layout import EventLayout
 from airflow_cdc_provider.connectors.sources.salesforce.types import ObjectSchema
@@ -30,8 +31,6 @@ from airflow_cdc_provider.core.table.schema import TableSchema
 if TYPE_CHECKING:
     import pyarrow as pa
 
-REST_SPLIT = json.dumps({"rest": True})
-
 
 @contextmanager
 def open_copy(
@@ -44,19 +43,20 @@ def open_copy(
     schema = selected_schema(task.rule, entity.schema)
     floor = floor_key(epoch, channel_position(sealed, org.options.channel))
     unlogged = _unlogged_columns(org, entity, schema)
-    with open_splits(org, schema) as (read, rows):
+    with open_splits(org, schema, entity) as (read, rows):
         yield Copy(floor, sealed, schema, read, rows, unlogged=unlogged, identity=identity)
 
 
 @contextmanager
-def open_splits(org: Org, schema: TableSchema) -> Iterator[tuple[SplitRead, int]]:
+def open_splits(org: Org, schema: TableSchema, described: ObjectSchema) -> Iterator[tuple[SplitRead, int]]:
     """One split per page of the bulk result, and the number of rows. One REST split without count if the Bulk API does
-    not support the object."""
+    not support the object. ``described``: the whole object."""
+    condition = existing(described.schema)
     try:
-        with org.bulk.query(schema) as job:
+        with org.bulk.query(schema, condition) as job:
             yield SplitRead(tuple(json.dumps({"page": page}) for page in job.pages), job.rows), job.rows
     except BulkNotSupported:
-        yield SplitRead((REST_SPLIT,)), 0
+        yield SplitRead((json.dumps({"rest": condition}),)), 0
 
 
 def _unlogged_columns(org: Org, entity: ObjectSchema, schema: TableSchema) -> tuple[str, ...]:
@@ -69,7 +69,8 @@ def _unlogged_columns(org: Org, entity: ObjectSchema, schema: TableSchema) -> tu
 
 def read_split(org: Org, split: str, schema: TableSchema) -> Iterator[pa.Table]:
     """Rows in the table's types."""
-    if split == REST_SPLIT:
-        yield from read_over_rest(org.rest, schema)
+    described = json.loads(split)
+    if "page" in described:
+        yield org.bulk.page(described["page"], schema)
     else:
-        yield org.bulk.page(json.loads(split)["page"], schema)
+        yield from read_over_rest(org.rest, schema, described["rest"])

@@ -17,8 +17,9 @@ from airflow_cdc_provider.connectors.sources.salesforce.values import WrongValue
 from airflow_cdc_provider.core.errors import SourceUnavailable
 from airflow_cdc_provider.core.table.schema import TableSchema
 
+FEW_COLUMNS = 3
 IDS_PER_QUERY, ROWS_PER_QUERY = 300, 50
-"""How many ids fit into the URL of a query with three columns, with all columns."""
+"""How many ids fit into the URL of a query with few columns, with all columns."""
 NO_FIELD = "INVALID_FIELD"
 
 
@@ -58,13 +59,13 @@ def fetch(rest: Rest, schema: TableSchema, ids: Sequence[str], describe: Callabl
     missing = [record_id for record_id, row in retrieved.items() if row is None]
     deleted: dict[str, datetime | None] = {}
     archived: list[str] = []
-    for row in _query_by_ids(rest, schema.table, columns.deletion, missing, IDS_PER_QUERY):
+    for row in query_by_ids(rest, schema.table, columns.deletion, missing):
         record_id = full_id(str(row[ID]))
         if row[IS_DELETED]:
             deleted[record_id] = _modstamp(row, columns)
         else:
             archived.append(record_id)
-    for row in _query_by_ids(rest, schema.table, columns.all, archived, ROWS_PER_QUERY):
+    for row in query_by_ids(rest, schema.table, columns.all, archived):
         rows[full_id(str(row[ID]))] = _fetched_row(row, columns)
     return FetchResult(rows, deleted, frozenset(missing) - rows.keys() - deleted.keys())
 
@@ -113,11 +114,13 @@ def _modstamp(row: Row, columns: _CurrentColumns) -> datetime | None:
     return datetime.fromisoformat(text).astimezone(UTC) if text else None
 
 
-def _query_by_ids(
-    rest: Rest, table: str, columns: Sequence[str], ids: Sequence[str], ids_per_query: int
+def query_by_ids(
+    rest: Rest, table: str, columns: Sequence[str], ids: Sequence[str], condition: str = ""
 ) -> Iterator[Row]:
-    """Includes deleted and archived records."""
+    """Those of the records that meet the condition, as many at a time as the URL has room for."""
+    among = f"{condition} AND {ID} IN" if condition else f"{ID} IN"
+    ids_per_query = IDS_PER_QUERY if len(columns) <= FEW_COLUMNS else ROWS_PER_QUERY
     for start in range(0, len(ids) if columns else 0, ids_per_query):
         listed = ", ".join(f"'{full_id(text)}'" for text in ids[start : start + ids_per_query])
-        query = f"SELECT {', '.join(map(checked_name, columns))} FROM {checked_name(table)} WHERE {ID} IN ({listed})"
-        yield from rest.query(query, deleted=True)
+        query = f"SELECT {', '.join(map(checked_name, columns))} FROM {checked_name(table)} WHERE {among} ({listed})"
+        yield from rest.query(query)

@@ -63,10 +63,10 @@ class Rest:
         """The summaries of all objects that the user can see."""
         return list(self.http.json("GET", f"{self.root}/sobjects")["sobjects"])
 
-    def query(self, soql: str, *, deleted: bool = False) -> Iterator[Row]:
-        """``deleted`` includes records in the recycle bin and archived records. Each page has its own cursor, so that a
-        failed page can be requested again."""
-        path = f"{self.root}/{'queryAll' if deleted else 'query'}"
+    def query(self, soql: str) -> Iterator[Row]:
+        """Deleted and archived records included. Each page has its own cursor, so that a failed page can be requested
+        again."""
+        path = f"{self.root}/queryAll"
         headers = {"Sforce-Query-Options": f"batchSize={ROWS_PER_PAGE}"}
         response = self.http.json("GET", path, params={"q": soql}, headers=headers)
         while True:
@@ -75,10 +75,9 @@ class Rest:
                 return
             response = self.http.json("GET", response["nextRecordsUrl"], headers=headers)
 
-    def count(self, soql: str, *, deleted: bool = False) -> int:
-        """The result of a COUNT() query."""
-        path = f"{self.root}/{'queryAll' if deleted else 'query'}"
-        return int(self.http.json("GET", path, params={"q": soql})["totalSize"])
+    def count(self, soql: str) -> int:
+        """The result of a COUNT() query, deleted and archived records included."""
+        return int(self.http.json("GET", f"{self.root}/queryAll", params={"q": soql})["totalSize"])
 
     def tooling(self, soql: str) -> list[Row]:
         response = self.http.json("GET", f"{self.root}/tooling/query", params={"q": soql})

@@ -26,7 +26,7 @@ MINUTE = timedelta(minutes=1)
 
 def has_rows(entity: PolledObject, query: Query) -> bool:
     text = soql.any_row(entity.table, entity.timestamp_column, query, entity.timestamp_nullable)
-    return next(entity.org.rest.query(text, deleted=True), None) is not None
+    return next(entity.org.rest.query(text), None) is not None
 
 
 def read_interval(entity: PolledObject, query: Query, deletes_from: datetime | None) -> Iterator[Page]:
@@ -79,13 +79,13 @@ def _middle(query: Query) -> datetime | None:
 
 
 def _count(entity: PolledObject, query: Query) -> int:
-    return entity.org.rest.count(soql.count(entity.table, entity.timestamp_column, query), deleted=True)
+    return entity.org.rest.count(soql.count(entity.table, entity.timestamp_column, query))
 
 
 def _read_bulk(entity: PolledObject, query: Query) -> Iterator[Page]:
     """A window may end only after the last page, because the pages are not ordered."""
     schema = entity.query_schema
-    with entity.org.bulk.query(schema, soql.where(entity.timestamp_column, query), deleted=True) as job:
+    with entity.org.bulk.query(schema, soql.where(entity.timestamp_column, query)) as job:
         count = 0
         for path in job.pages:
             rows = bulk_rows(entity, path)

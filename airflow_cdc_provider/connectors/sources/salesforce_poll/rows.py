@@ -29,7 +29,7 @@ def rest_rows(entity: PolledObject, query: Query) -> list[Row]:
     text = soql.page(entity.table, entity.query_schema.names, entity.timestamp_column, query)
     try:
         if soql.fits(text):
-            return [_row(entity, values) for values in entity.org.rest.query(text, deleted=True)]
+            return [_row(entity, values) for values in entity.org.rest.query(text)]
         return _fetch_rows(entity, query)
     except DecodeError as error:
         raise SourceUnavailable(_unreadable(entity.table, str(error))) from error
@@ -63,7 +63,7 @@ def _bulk_row(entity: PolledObject, values: Mapping[str, Any]) -> Row:
 def _fetch_rows(entity: PolledObject, query: Query) -> list[Row]:
     rest, column = entity.org.rest, entity.timestamp_column
     names = tuple(name for name in (ID, column, IS_DELETED) if name in entity.described.schema.names)
-    listed = list(rest.query(soql.page(entity.table, names, column, query), deleted=True))
+    listed = list(rest.query(soql.page(entity.table, names, column, query)))
     ids = [full_id(values[ID]) for values in listed if not values.get(IS_DELETED)]
     result = fetch(rest, entity.schema, ids, rest.describe)
     if result.missing:

@@ -131,9 +131,10 @@ class SalesforcePollSource(PollingSource):
         self._require_readable(task)
         schema = task.schema
         anchor = copy_anchor(sealed, task.table, epoch, self._planner())
-        columns = self._describe(task.table).snapshot_only - POLLED_COLUMNS
+        described = self._describe(task.table)
+        columns = described.snapshot_only - POLLED_COLUMNS
         unlogged = tuple(name for name in schema.names if name in columns)
-        with open_splits(self.org, schema) as (read, rows):
+        with open_splits(self.org, schema, described) as (read, rows):
             yield Copy(anchor.floor, anchor.position, schema, read, rows, unlogged=unlogged)
 
     def _read(self, entity: PolledObject, lo: PollPosition, limit: PollPosition) -> Iterator[Page]:
