@@ -26,6 +26,7 @@ from airflow_cdc_provider.core.spec.selected_columns import selected_schema
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.sandbox.salesforce import SalesforceOrg
 from airflow_cdc_provider.sandbox.salesforce.faults import HttpFault
+from airflow_cdc_provider.sandbox.salesforce.fields import Field
 from tests.connectors.salesforce_events import CHANNEL, updated
 from tests.connectors.salesforce_pubsub import EventServer, Tokens, numbered
 
@@ -180,6 +181,15 @@ def test_an_object_without_recycle_bin_is_copied_whole(sandbox: SalesforceOrg, s
     ids = sandbox.load("LoginHistory", [{"UserId": user}])
     with open_splits(source.org, described.schema, described) as (read, rows):
         assert (rows, len(read.splits)) == (len(ids), 1)
+
+
+def test_an_object_with_a_column_of_an_unknown_type_is_refused_alone(
+    sandbox: SalesforceOrg, source: SalesforceSource
+) -> None:
+    sandbox.store.add_field("Account", Field("Tree__c", "hologram", None))
+    refused = source.refused([task(source, "Account"), task(source, "Contact")])
+    assert {table: problem.code for table, problem in refused.items()} == {"Account": "SRC118"}
+    assert source.refused([task(source, "Account", columns=Columns(exclude=("Tree__c",)))]) == {}
 
 
 def test_excluded_columns_are_not_requested(sandbox: SalesforceOrg, source: SalesforceSource) -> None:

@@ -136,8 +136,8 @@ REFUSED_TABLES = (
     Mutant(
         "what a Salesforce channel omits is not asked",
         "airflow_cdc_provider/connectors/sources/salesforce/carried.py",
-        "of_table(task.table, carried_problems(",
-        "of_table(task.table, () and carried_problems(",
+        "*carried_problems(task, may, channel, org.options.channel))",
+        "*())",
         (CHANNELS,),
     ),
     Mutant(

@@ -17,7 +17,37 @@ REST = ("tests/connectors/test_salesforce_rest.py",)
 
 SOURCE = ("tests/connectors/test_salesforce_source.py",)
 
+ANY_TYPE = ("tests/connectors/test_salesforce_any_type.py",)
+
 SALESFORCE = (
+    Mutant(
+        "a value of any type has the spelling of the API that sent it",
+        f"{FOLDER}/any_type.py",
+        "case str() if WITH_EXPONENT.fullmatch(value):",
+        "case str() if not value:",
+        ANY_TYPE,
+    ),
+    Mutant(
+        "a value of any type is a text over REST",
+        f"{FOLDER}/any_type.py",
+        "return _any_value if has_any_type(column) else from_json(column.type)",
+        "return from_json(column.type)",
+        ANY_TYPE,
+    ),
+    Mutant(
+        "a type that is not known is text",
+        f"{FOLDER}/types.py",
+        "if native_type(column) not in known}",
+        "if native_type(column) in known}",
+        ANY_TYPE,
+    ),
+    Mutant(
+        "a run copies an object of the channel that has an unknown type",
+        f"{FOLDER}/carried.py",
+        "problems = (*type_problems(task), *carried_problems",
+        "problems = (*(), *carried_problems",
+        SOURCE,
+    ),
     Mutant(
         "a copy over the Bulk API has no archived records",
         f"{FOLDER}/bulk.py",

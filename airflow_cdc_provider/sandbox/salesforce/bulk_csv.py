@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
+from functools import partial
 from operator import itemgetter
 from typing import Any
 
@@ -26,6 +27,9 @@ def csv_text(job: Job, rows: Sequence[Row], now: str, scientific: bool = False) 
     )
     writer.writerow([field.name for field in job.fields])
     formats = {index: boolean for index, field in enumerate(job.fields) if field.kind == "boolean"}
+    write_number = number if scientific else str
+    any_type = partial(any_value, write_number)
+    formats |= {index: any_type for index, field in enumerate(job.fields) if field.kind == "anyType"}
     if scientific:
         formats |= {index: number for index, field in enumerate(job.fields) if field.kind in NUMBERS}
     cells = _cells(job, rows, now)
@@ -35,6 +39,13 @@ def csv_text(job: Job, rows: Sequence[Row], now: str, scientific: bool = False) 
 
 def boolean(value: Any) -> str:
     return "true" if value else "false"
+
+
+def any_value(write_number: Format, value: Any) -> Any:
+    """The text of a value of its own type."""
+    if isinstance(value, bool):
+        return boolean(value)
+    return write_number(value) if isinstance(value, float) else value
 
 
 def number(value: Any) -> str:

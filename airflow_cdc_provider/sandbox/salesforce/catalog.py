@@ -9,6 +9,7 @@ from airflow_cdc_provider.sandbox.salesforce.clock import milliseconds
 from airflow_cdc_provider.sandbox.salesforce.fields import (
     Field,
     address,
+    any_value,
     area,
     blob,
     boolean,
@@ -199,10 +200,10 @@ def _attachment() -> ObjectType:
 
 
 def _history() -> ObjectType:
-    """Rows never change, so there is no SystemModstamp."""
+    """Rows never change, so there is no SystemModstamp. A value has the type of the field that changed."""
     identity, deleted, _ = _record()
-    fields = [identity, deleted, reference("AccountId", "Account"), picklist("Field"), text("OldValue")]
-    fields += [text("NewValue"), *_audit()[:2]]
+    fields = [identity, deleted, reference("AccountId", "Account"), picklist("Field"), text("DataType")]
+    fields += [any_value("OldValue"), any_value("NewValue"), *_audit()[:2]]
     return object_type("AccountHistory", "017", fields, replicateable=False)
 
 

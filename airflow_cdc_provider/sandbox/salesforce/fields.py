@@ -51,7 +51,7 @@ class Field:
 
     @property
     def filterable(self) -> bool:
-        unfiltered = ("address", "location", "base64", "encryptedstring")
+        unfiltered = ("address", "location", "base64", "encryptedstring", "anyType")
         return self.can_filter and self.kind not in unfiltered and not self.long_text
 
     @property
@@ -122,6 +122,11 @@ def url(name: str, **more: Any) -> Field:
 
 def encrypted(name: str, length: int = 175, **more: Any) -> Field:
     return Field(name, "encryptedstring", "EncryptedText", length=length, **more)
+
+
+def any_value(name: str, **more: Any) -> Field:
+    """A value of whatever type: that of the field whose history it is."""
+    return Field(name, "anyType", None, length=255, **more)
 
 
 def blob(name: str, **more: Any) -> Field:

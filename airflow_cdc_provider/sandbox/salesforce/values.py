@@ -47,6 +47,8 @@ def _typed(field: Field, value: Any) -> Any:
         return datetime.time.fromisoformat(str(value)).replace(tzinfo=None).isoformat("milliseconds") + "Z"
     if kind in ("reference", "id"):
         return full(str(value))
+    if kind == "anyType" and isinstance(value, bool | int | float):
+        return value
     if not isinstance(value, str):
         raise TypeError(value)
     return value if kind == "base64" else _text(field, value)

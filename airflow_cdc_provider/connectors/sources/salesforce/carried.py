@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from airflow_cdc_provider.connectors.sources.salesforce.channels import ChannelFacts, is_custom, single_entity
-from airflow_cdc_provider.connectors.sources.salesforce.check_tables import carried_problems
+from airflow_cdc_provider.connectors.sources.salesforce.check_tables import carried_problems, type_problems
 from airflow_cdc_provider.connectors.sources.salesforce.event_schema import event_name
 from airflow_cdc_provider.connectors.sources.salesforce.org import Org
 from airflow_cdc_provider.connectors.sources.salesforce.pubsub import Connection
@@ -20,12 +20,14 @@ CALLS_AT_ONCE = 8
 
 
 def not_carried(org: Org, channel: ChannelFacts, tables: Sequence[TableTask]) -> dict[str, Problem]:
-    """The first problem of each table whose changes the channel omits. Raises SourceUnavailable."""
+    """The first problem of each table whose changes the channel omits, or that has a column of an unknown type. Raises
+    SourceUnavailable."""
     permitted = _permitted(org, tables)
     found: dict[str, Problem] = {}
     for task in tables:
         may = permitted[task.table]
-        for problem in of_table(task.table, carried_problems(task, may, channel, org.options.channel)):
+        problems = (*type_problems(task), *carried_problems(task, may, channel, org.options.channel))
+        for problem in of_table(task.table, problems):
             found.setdefault(task.table, problem)
     return found
 

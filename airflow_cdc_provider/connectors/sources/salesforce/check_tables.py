@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from airflow_cdc_provider.connectors.sources.salesforce.channels import STANDARD_CHANNEL, ChannelFacts, single_entity
-from airflow_cdc_provider.connectors.sources.salesforce.types import ID, ObjectSchema
+from airflow_cdc_provider.connectors.sources.salesforce.types import ID, ObjectSchema, unknown_types
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem, of_table, raise_problems
 
@@ -32,6 +32,7 @@ def _table_problems(
     task: TableTask, entity: ObjectFacts, channel: ChannelFacts | None, channel_name: str
 ) -> Iterator[Problem]:
     yield from _rule_problems(task)
+    yield from type_problems(task)
     if entity.schema:
         yield from _not_queryable(task, entity.schema)
         yield from _hidden_columns(task, entity.schema)
@@ -51,8 +52,24 @@ def carried_problems(
 
 
 def require_supported_rules(tables: Sequence[TableTask]) -> None:
-    """Raises CheckFailed if a rule requires what a stream of partial changes does not support."""
-    raise_problems(problem for task in tables for problem in _rule_problems(task))
+    """Raises CheckFailed if a rule requires what a stream of partial changes does not support, or selects a column of
+    an unknown type."""
+    raise_problems(problem for task in tables for problem in (*_rule_problems(task), *type_problems(task)))
+
+
+def type_problems(task: TableTask) -> Iterator[Problem]:
+    """Each run asks this: a type that Salesforce adds would otherwise be copied as whatever text it has."""
+    if unknown := unknown_types(task.schema):
+        yield Problem(
+            "SRC118",
+            f"{task.table} has columns of a type that cannot be copied",
+            where=task.table,
+            found=", ".join(f"{name} ({kind})" for name, kind in unknown.items()),
+            allowed="the types that docs/guides/salesforce.md lists",
+            do="leave them out with `columns.exclude`",
+            data="nothing of the table was read",
+            columns=tuple(unknown),
+        )
 
 
 def _rule_problems(task: TableTask) -> Iterator[Problem]:

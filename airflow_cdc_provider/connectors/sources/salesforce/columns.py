@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from airflow_cdc_provider.connectors.arrow_types import arrow_schema, arrow_type
+from airflow_cdc_provider.connectors.sources.salesforce.any_type import has_any_type, json_converter, text_converter
 from airflow_cdc_provider.connectors.sources.salesforce.errors import DecodeError
-from airflow_cdc_provider.connectors.sources.salesforce.values import NULL, Convert, WrongValue, from_json, from_text
+from airflow_cdc_provider.connectors.sources.salesforce.values import NULL, Convert, WrongValue
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def convert_rows(rows: Sequence[Mapping[str, Any]], schema: TableSchema) -> pa.T
     """Rows from REST, with real numbers as Decimal. Raises DecodeError."""
     import pyarrow as pa
 
-    arrays = [_convert([row[column.name] for row in rows], column, from_json(column.type)) for column in schema.columns]
+    arrays = [_convert([row[column.name] for row in rows], column, json_converter(column)) for column in schema.columns]
     return pa.table(arrays, schema=arrow_schema(schema))
 
 
@@ -39,12 +40,14 @@ def _cast(texts: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
     import pyarrow as pa
 
     target = arrow_type(column.type)
+    if has_any_type(column):
+        return pa.chunked_array([_convert(texts.to_pylist(), column, text_converter(column))])
     if target == pa.string():
         return texts
     try:
         return texts.cast(target)
     except pa.ArrowInvalid:
-        return pa.chunked_array([_convert(texts.to_pylist(), column, from_text(column.type))])
+        return pa.chunked_array([_convert(texts.to_pylist(), column, text_converter(column))])
 
 
 def _convert(values: Sequence[Any], column: Column, convert: Convert) -> pa.Array:

@@ -8,12 +8,13 @@ from datetime import UTC, datetime
 from json.encoder import encode_basestring
 from typing import Any
 
+from airflow_cdc_provider.connectors.sources.salesforce.any_type import json_converter
 from airflow_cdc_provider.connectors.sources.salesforce.errors import DecodeError
 from airflow_cdc_provider.connectors.sources.salesforce.ids import full_id
 from airflow_cdc_provider.connectors.sources.salesforce.query import checked_name
 from airflow_cdc_provider.connectors.sources.salesforce.rest import Rest, Row
 from airflow_cdc_provider.connectors.sources.salesforce.types import ID, IS_DELETED, ObjectSchema
-from airflow_cdc_provider.connectors.sources.salesforce.values import WrongValue, from_json
+from airflow_cdc_provider.connectors.sources.salesforce.values import WrongValue
 from airflow_cdc_provider.core.errors import SourceUnavailable
 from airflow_cdc_provider.core.table.schema import TableSchema
 
@@ -76,7 +77,7 @@ def row_image(row: Mapping[str, Any], schema: TableSchema) -> str:
     members = []
     for column in schema.columns:
         try:
-            text = from_json(column.type)(row[column.name])
+            text = json_converter(column)(row[column.name])
         except WrongValue as error:
             raise DecodeError(f"column {column.name}: {error}") from error
         members.append(f"{encode_basestring(column.name)}:{text}")

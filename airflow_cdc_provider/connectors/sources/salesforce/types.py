@@ -1,7 +1,8 @@
 """The ``describe`` response of an object as a table: columns, types, and which columns the stream does not carry. Pure.
 
 A compound field (an address, a geolocation, a person's name) is no column; its components are. Numbers are decimals of
-the described scale. A type without exact counterpart (time of day, multi-select picklist) is text.
+the described scale. A type without exact counterpart (time of day, multi-select picklist) is text. The list of types is
+closed: of another type it is not known how the APIs send its values, so a column of it is refused.
 """
 
 from __future__ import annotations
@@ -23,6 +24,25 @@ KINDS: Mapping[str, Kind] = {
     "datetime": Kind.TIMESTAMPTZ,
 }
 NUMBERS = frozenset({"double", "currency", "percent"})
+ANY_TYPE = "anytype"
+TEXTS = frozenset(
+    {
+        "combobox",
+        "datacategorygroupreference",
+        "email",
+        "encryptedstring",
+        "id",
+        "multipicklist",
+        "phone",
+        "picklist",
+        "reference",
+        "string",
+        "textarea",
+        "time",
+        "url",
+        ANY_TYPE,
+    }
+)
 NO_COLUMNS = frozenset({"address", "location", "base64", "complexvalue"})
 """Compound fields, whose components are columns; binary content and structured metadata, which bulk queries do not
 support."""
@@ -97,7 +117,19 @@ def _column(field: Mapping[str, Any]) -> Column:
     return Column(field["name"], logical_type(field), bool(field.get("nillable", True)), native)
 
 
+def native_type(column: Column) -> str:
+    """In lower case: Salesforce writes ``anyType``."""
+    return column.native.split(",")[0].lower()
+
+
+def unknown_types(schema: TableSchema) -> dict[str, str]:
+    """Column -> its type in ``describe``, of each column that cannot be copied."""
+    known = {"", *KINDS, *NUMBERS, *TEXTS}
+    return {column.name: column.native for column in schema.columns if native_type(column) not in known}
+
+
 def logical_type(field: Mapping[str, Any]) -> LogicalType:
+    """TEXT also for an unknown type."""
     if field["type"] in NUMBERS:
         return _number(field)
     return LogicalType(KINDS.get(field["type"], Kind.TEXT))

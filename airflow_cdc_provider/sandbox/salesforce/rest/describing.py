@@ -18,7 +18,7 @@ VERSIONS = (("Winter '26", "65.0"), ("Spring '26", "66.0"), ("Summer '26", "67.0
 SOAP_TYPES = {"boolean": "xsd:boolean", "int": "xsd:int", "date": "xsd:date", "datetime": "xsd:dateTime"}
 SOAP_TYPES |= {"time": "xsd:time", "base64": "xsd:base64Binary", "id": "tns:ID", "reference": "tns:ID"}
 SOAP_TYPES |= dict.fromkeys(("double", "currency", "percent"), "xsd:double")
-SOAP_TYPES |= {"address": "urn:address", "location": "urn:location"}
+SOAP_TYPES |= {"anyType": "xsd:anyType", "address": "urn:address", "location": "urn:location"}
 
 
 def versions(org: OrgState, request: Request) -> Response:

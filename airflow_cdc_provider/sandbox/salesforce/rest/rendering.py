@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from airflow_cdc_provider.sandbox.salesforce.fields import Field
 from airflow_cdc_provider.sandbox.salesforce.objects import ID, ObjectType, Row
 
+TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 Show = Callable[[Row], Any]
 
 
@@ -32,9 +34,16 @@ def _show(object_type: ObjectType, field: Field, base: str, now: str) -> Show:
     slot = object_type.slots[field.name]
     if field.kind == "datetime":
         return lambda row: row[slot] and f"{row[slot][:-1]}+0000"
+    if field.kind == "anyType":
+        return lambda row: any_value(row[slot])
     if field.kind == "base64":
         return lambda row: row[slot] and f"{base}/{row[ID]}/{field.name}"
     return lambda row: row[slot]
+
+
+def any_value(value: Any) -> Any:
+    """As a value of its own type: a checkbox is a JSON boolean, a number a JSON number."""
+    return f"{value[:-1]}+0000" if isinstance(value, str) and TIMESTAMP.fullmatch(value) else value
 
 
 def _compound(members: dict[str, Any]) -> dict[str, Any] | None:
