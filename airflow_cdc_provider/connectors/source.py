@@ -23,10 +23,11 @@ from airflow_cdc_provider.core.table.special_values import Specials
 @dataclass(frozen=True)
 class SourceStatus:
     """The state of the stream after a position. ``has_changes``: it contains changes of our tables. ``limit``: the last
-    position that a window may reach; the given position if the source cannot determine one, and the window then ends
-    when the stream is idle or the window is full. ``idle``: where an empty window may end, if the stream has advanced
-    far enough without changes of our tables. ``outside``: tables whose changes the stream does not carry now, with the
-    reason and the remedy. ``at``: the source's clock when ``limit`` was taken; None if it shows none."""
+    position that a window may reach; the given position if the source cannot determine one, and the reader then ends
+    the window at a time of the source's clock that is known when it begins. ``idle``: where an empty window may end, if
+    the stream has advanced far enough without changes of our tables. ``outside``: tables whose changes the stream does
+    not carry now, with the reason and the remedy. ``at``: the source's clock when ``limit`` was taken; None if it shows
+    none."""
 
     has_changes: bool
     limit: Position

@@ -43,10 +43,12 @@ OVERFLOW_DETAIL = "the source changed so many rows at once that it does not repo
 
 @dataclass(frozen=True)
 class Limits:
-    """A window ends with the first Boundary after ``window_records``. The buffer is what memory holds at once, over all
-    tables; a full buffer makes at most one row group per table."""
+    """A window ends with the first Boundary after ``window_records``, or after ``window_ignored`` changes that are none
+    of ours: to read these takes time, too. The buffer is what memory holds at once, over all tables; a full
+    buffer makes at most one row group per table."""
 
     window_records: int = 2_000_000
+    window_ignored: int = 20_000_000
     file_records: int = 250_000
     buffer_records: int = 50_000
     buffer_bytes: int = 64 << 20
@@ -152,7 +154,7 @@ class _SplitWriter:
                     return WindowEnd.HOLE
                 if self.breaking or self.holes:
                     return WindowEnd.SCHEMA
-                if self.ended.records >= self.limits.window_records:
+                if self.ended.fills(self.limits):
                     return WindowEnd.SIZE
             elif isinstance(item, Ignored):
                 self.open.ignored += item.count
@@ -254,6 +256,9 @@ class _SplitWriter:
 class _Counts:
     records: int = 0
     ignored: int = 0
+
+    def fills(self, limits: Limits) -> bool:
+        return self.records >= limits.window_records or self.ignored >= limits.window_ignored
 
 
 @dataclass(slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import random
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -162,6 +163,35 @@ def test_case_26_and_27_after_a_migration_of_the_org_old_positions_are_lost(sand
     assert copy.org.identity() == before[0] and copy.org.instance != before[1]
     with pytest.raises(PositionLost, match="SRC013"):
         copy.drain()
+
+
+def test_a_window_ends_while_another_object_changes_without_end(sandbox: SalesforceOrg, copy: Copy) -> None:
+    """Whatever was committed before it began is in it."""
+    sandbox.channels.selected.append(Member("Task"))
+    one = sandbox.load("Account", [{"Name": "Acme"}])[0]
+    copy.copy(*TABLES)
+    with sandbox.transaction() as tx:
+        tx.update("Account", one, {"Phone": "before the window"})
+    over = threading.Event()
+
+    def change_tasks() -> None:
+        for number in range(300):
+            with sandbox.transaction() as tx:
+                tx.insert("Task", {"Subject": f"{number}"})
+            if over.wait(0.1):
+                return
+
+    sandbox.pubsub.keepalive_s = 5
+    busy = threading.Thread(target=change_tasks)
+    busy.start()
+    window = copy.drain()
+    ended_while_busy = busy.is_alive()
+    over.set()
+    busy.join()
+    assert ended_while_busy
+    assert [json.loads(item.after or "")["Phone"] for item in window if isinstance(item, ChangeRecord)] == [
+        "before the window"
+    ]
 
 
 def test_case_30_a_used_up_allocation_leaves_the_position_unchanged(sandbox: SalesforceOrg, copy: Copy) -> None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import grpc
 import pytest
 
-from airflow_cdc_provider.connectors.source import Boundary, StreamItem
-from airflow_cdc_provider.connectors.sources.salesforce.events import ChannelEvent
+from airflow_cdc_provider.connectors.source import Boundary, Ignored, StreamItem
+from airflow_cdc_provider.connectors.sources.salesforce.event_schema import EventSchema
+from airflow_cdc_provider.connectors.sources.salesforce.events import ChannelEvent, Delivery
 from airflow_cdc_provider.connectors.sources.salesforce.options import SalesforceOptions
 from airflow_cdc_provider.connectors.sources.salesforce.positions import ChannelPosition, channel_position, position_of
 from airflow_cdc_provider.connectors.sources.salesforce.rest import Rest
@@ -21,7 +24,7 @@ from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.table.schema import TableSchema
 from tests.connectors import salesforce_events as org
-from tests.connectors.salesforce_events import CHANNEL, event, task, updated
+from tests.connectors.salesforce_events import CHANNEL, NOON_MS, event, task, updated
 from tests.connectors.salesforce_http import ROOT, VERSION, Answer, HttpServer, http, refused
 from tests.connectors.salesforce_pubsub import EventServer, Failure, Tokens, numbered
 
@@ -37,6 +40,7 @@ USED_UP = Failure("Subscribe", grpc.StatusCode.RESOURCE_EXHAUSTED, "subscription
 def channel(events: Sequence[ChannelEvent], describe: Answer | None = None) -> Iterator[tuple[EventServer, Any]]:
     """A server, and a function that drains it from a position. ``describe``: the answer of REST for every object."""
     with HttpServer() as rest, EventServer(list(events), keepalive_s=0.02, latest=b"far") as server:
+        rest.on("GET", f"{ROOT}/limits", Answer({}))
         for entity, answer in org.DESCRIBES.items():
             rest.on("GET", f"{ROOT}/sobjects/{entity}/describe", describe or Answer(answer))
 
@@ -92,6 +96,46 @@ def test_a_window_ends_after_the_transaction_of_an_overflow_and_the_next_begins_
         assert last(first) == (b"gone", 10)
         assert [item.op for item in first if isinstance(item, ChangeRecord)][-1] == "overflow"
         assert [item.tx_id for item in drain(ends(first)[-1]) if isinstance(item, ChangeRecord)] == ["x"]
+
+
+class BusyChannel:
+    """A transaction in every second of the org's clock, without end, four in a delivery. ``event_of``: the event of a
+    transaction of this name, committed at this time."""
+
+    def __init__(self, event_of: Callable[[str, int], ChannelEvent]) -> None:
+        self.delivered = 0
+        self.event_of = event_of
+
+    def deliveries(self, *_: object) -> Iterator[Delivery]:
+        for first in itertools.count(0, 4):
+            assert first < 60, "the window does not end"
+            self.delivered += 4
+            yield Delivery(tuple(self._event(second) for second in range(first, first + 4)))
+
+    def _event(self, second: int) -> ChannelEvent:
+        made = self.event_of(f"tx-{second}", NOON_MS + second * 1000)
+        return made._replace(replay_id=f"replay-{second}".encode())
+
+    def schema(self, schema_id: str) -> EventSchema:
+        return org.event_schema(schema_id)
+
+    def read(self, lo: Position, now_s: int) -> list[StreamItem]:
+        """``now_s``: the org's clock, in seconds after noon."""
+        now = datetime.fromtimestamp(NOON_MS // 1000 + now_s, UTC)
+        rest = SimpleNamespace(now=lambda: now, describe=org.described_as)
+        return list(read_stream(self, rest, OPTIONS, lo, [task("Account")], 1))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("entity", ["Account", "Contact"])
+def test_a_window_of_a_channel_that_is_never_silent_ends_at_the_time_of_the_org_at_which_it_began(entity: str) -> None:
+    """Also if no event belongs to a table of ours. Every transaction that was committed before is in the window."""
+    schema = f"{entity.lower()}-1"
+    busy = BusyChannel(lambda tx, at_ms: event("DELETE", entity=entity, schema=schema, tx=tx, at_ms=at_ms))
+    items = busy.read(START, now_s=10)
+    assert last(items) == (b"replay-11", 12) and busy.delivered == 16
+    assert isinstance(items[-1], Boundary)
+    kept = [item for item in items if isinstance(item, ChangeRecord | Ignored)]
+    assert len(kept) == 12
 
 
 def test_case_30_changes_delivered_before_the_allocation_ended_are_used_and_the_next_run_fails() -> None:

@@ -59,16 +59,16 @@ def test_case_08_overflows_of_one_transaction_have_one_anchor_at_its_end() -> No
     items = reading.items(updated(tx="a", seq=1, Phone="0"), gone, more, next_one)
     assert [item.table for item in items if isinstance(item, ChangeRecord)] == ["Account", "Account", "Contact"]
     assert items[-1] == boundary(more.replay_id, 8), "the window ends there"
-    assert reading.decoder.overflowed
+    assert reading.decoder.ended
 
 
 def test_an_overflow_ends_its_window_also_without_a_following_transaction() -> None:
     reading = Reading()
     gone = event("GAP_OVERFLOW", ["000000000000000AAA"])
     reading.items(gone)
-    assert not reading.decoder.overflowed, "more events of the transaction may follow"
+    assert not reading.decoder.ended, "more events of the transaction may follow"
     assert reading.quiet() == [boundary(gone.replay_id, 8)]
-    assert reading.decoder.overflowed
+    assert reading.decoder.ended
 
 
 def test_case_09_a_transaction_without_a_known_end_gives_no_position() -> None:

@@ -31,6 +31,13 @@ CHANGE_LOG = (
         ("tests/spark/test_landing.py::test_a_window_is_a_run_of_whole_transactions",),
     ),
     Mutant(
+        "a window of changes that are not ours is never full",
+        "spark_jobs/windows/window_writer.py",
+        " or self.ignored >= limits.window_ignored",
+        "",
+        ("tests/spark/test_landing.py",),
+    ),
+    Mutant(
         "a hole is skipped",
         f"{CORE}/decisions/holes.py",
         "        if manifest and (hole := hole_for(manifest, control)):",

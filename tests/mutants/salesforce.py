@@ -12,6 +12,7 @@ TRANSACTIONS = ("tests/connectors/test_salesforce_transactions.py",)
 TYPES = ("tests/connectors/test_salesforce_types.py",)
 BULK = ("tests/connectors/test_salesforce_bulk.py",)
 PUBSUB = ("tests/connectors/test_salesforce_pubsub.py",)
+STREAM = ("tests/connectors/test_salesforce_stream.py",)
 REMEMBERED = ("tests/core/test_recent_event_ids.py",)
 REST = ("tests/connectors/test_salesforce_rest.py",)
 
@@ -107,9 +108,16 @@ SALESFORCE = (
     Mutant(
         "a window continues after an overflow",
         f"{FOLDER}/decode.py",
-        "            self.overflowed = self._overflow_seen",
-        "            self.overflowed = False",
+        "self.ended = self._overflow_seen or",
+        "self.ended =",
         TRANSACTIONS,
+    ),
+    Mutant(
+        "a window goes on for as long as its channel is not silent",
+        f"{FOLDER}/decode.py",
+        " or position.at_s > self._until_s",
+        "",
+        STREAM,
     ),
     Mutant(
         "a text diff is taken for the text",

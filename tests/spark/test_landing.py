@@ -151,6 +151,12 @@ def test_changes_of_other_tables_are_counted(tmp_path: Path) -> None:
     assert (landed.ignored, landed.records) == (5, 1)
 
 
+def test_a_window_of_changes_of_other_tables_ends_too(tmp_path: Path) -> None:
+    items = [item for end in range(1, 10) for item in (Ignored(3, "other"), Boundary({"slot": f"0/{end}"}))]
+    landed = run(tmp_path, [*items, Ignored(1)], replace(SMALL, window_ignored=10))
+    assert (landed.end, landed.hi, landed.ignored) == (WindowEnd.SIZE, {"slot": "0/4"}, 12)
+
+
 def test_the_latest_resolved_time_of_each_channel_counts(tmp_path: Path) -> None:
     resolved = [
         Resolved("t/0", NOON),

@@ -18,8 +18,8 @@ expires after 72 hours."""
 
 
 def read_status(connection: Connection, options: SalesforceOptions, position: Position, now_s: float) -> SourceStatus:
-    """Raises PositionLost if the position is no longer served. ``limit`` is the position itself: the end of a window is
-    known only when the channel falls silent."""
+    """Raises PositionLost if the position is no longer served. ``limit`` is the position itself: a replay id of
+    the end exists only when the channel is silent. The reader ends the window by the org's clock."""
     start = channel_position(position, options.channel)
     age_s = now_s - start.at_s
     timeout_s = KEEPALIVE_TIMEOUT_S if age_s > WAIT_AFTER_S else PEEK_TIMEOUT_S

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -29,8 +30,9 @@ from airflow_cdc_provider.core.log.change_records import Operation
 
 
 class EventDecoder:
-    """Takes deliveries in order and appends the decoded records to ``items``. ``overflowed`` is set after the end of a
-    transaction with an overflow event, which stands for a whole table: the window must end there."""
+    """Takes deliveries in order and appends the decoded records to ``items``. ``ended`` is set where the window must
+    end: after a transaction with an overflow event, which stands for a whole table, and after the first transaction
+    that was committed later than ``until_s`` (since 1970)."""
 
     def __init__(
         self,
@@ -39,19 +41,21 @@ class EventDecoder:
         event_schema: Callable[[str], EventSchema],
         channel: str,
         transactions: Transactions,
+        until_s: float = math.inf,
     ) -> None:
         self.items: list[StreamItem] = []
-        self.overflowed = False
+        self.ended = False
         self._tables = {task.table: ObjectTable(task, describe) for task in tasks}
         self._event_schema = event_schema
         self._channel = channel
         self._transactions = transactions
+        self._until_s = until_s
         self._overflow_seen = False
 
     def feed(self, delivery: Delivery) -> None:
         for event in delivery.events:
             self._feed(event)
-            if self.overflowed:
+            if self.ended:
                 return
         if not delivery.events:
             self._append_boundary(self._transactions.finish(delivery.latest, delivery.at_s))
@@ -64,7 +68,7 @@ class EventDecoder:
             return
         at_s = parsed.header.committed_ms // 1000
         self._append_boundary(self._transactions.add(parsed.header.transaction, event.replay_id, at_s))
-        if self.overflowed:
+        if self.ended:
             return
         table = self._tables.get(parsed.header.entity)
         if table is None:
@@ -96,7 +100,7 @@ class EventDecoder:
     def _append_boundary(self, position: ChannelPosition | None) -> None:
         if position is not None:
             self.items.append(Boundary(position_of(self._channel, position)))
-            self.overflowed = self._overflow_seen
+            self.ended = self._overflow_seen or position.at_s > self._until_s
 
     def _append_changes(self, event: ChannelEvent, parsed: _ParsedEvent, header: Header, table: ObjectTable) -> None:
         """The change type takes precedence over the ids, and the ids over the fields."""

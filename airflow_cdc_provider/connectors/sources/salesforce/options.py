@@ -40,4 +40,6 @@ class SalesforceOptions:
         "api.pubsub.salesforce.com:7443",
     )
     pubsub_tls: bool = doc("Whether the Pub/Sub endpoint uses TLS. Salesforce's endpoints do.", True)
-    idle: timedelta = doc("How long the channel must be silent before a window ends.", timedelta(seconds=20))
+    idle: timedelta = doc(
+        "How long the channel must be silent before a window ends without a newer transaction.", timedelta(seconds=20)
+    )

@@ -1,4 +1,4 @@
-"""Read a channel from a position until it falls silent."""
+"""Read a channel from a position to the events that exist now."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ def read_stream(
     tables: Sequence[TableTask],
     epoch: int,
 ) -> Iterator[StreamItem]:
-    """Items up to a silence of the channel, or to the end of a transaction with an overflow: the window ends there.
+    """Items up to the first transaction that was committed after the read began, by the org's clock: a channel with
+    several objects may never be silent. They end earlier at a silence of the channel, and after a transaction with an
+    overflow.
 
     A stream that fails after complete transactions ends the window, too, because delivered events count against the
     org's allocation. The next run meets the failure first, and raises it.
@@ -36,6 +38,7 @@ def read_stream(
         connection.schema,
         options.channel,
         Transactions(channel_position(lo, options.channel), epoch),
+        rest.now().timestamp(),
     )
     start = channel_position(lo, options.channel)
     deliveries = connection.deliveries(options.channel, CUSTOM, start.replay_id, options.idle.total_seconds())
@@ -46,7 +49,7 @@ def read_stream(
             transaction_ended = transaction_ended or any(isinstance(item, Boundary) for item in decoder.items)
             yield from decoder.items
             decoder.items.clear()
-            if decoder.overflowed or not delivery.events:
+            if decoder.ended or not delivery.events:
                 return
     except Retryable:
         if not transaction_ended:
