@@ -8,6 +8,7 @@ FOLDER = "airflow_cdc_provider/connectors/sources/polling"
 WINDOWS = ("tests/connectors/test_polling.py",)
 TYPES = ("tests/connectors/test_jdbc_poll_types.py",)
 ZONES = ("tests/connectors/test_jdbc_poll_zones_and_keys.py",)
+KEYS = ("tests/connectors/test_jdbc_poll_keys.py",)
 TABLES = ("tests/connectors/test_jdbc_poll.py",)
 ERRORS = ("tests/core/test_errors_of_splits.py",)
 COMPARED = ("tests/core/test_windows_of_a_comparison.py",)
@@ -138,6 +139,20 @@ POLLING = (
         "i.indisunique AND i.indisvalid AND",
         "i.indisunique AND",
         ZONES,
+    ),
+    Mutant(
+        "the condition of a partial index of SQLite is a truth value",
+        "airflow_cdc_provider/connectors/sources/jdbc_poll/unique_keys.py",
+        'name.endswith("_where") and value is not None',
+        'name.endswith("_where") and value',
+        KEYS,
+    ),
+    Mutant(
+        "a table whose questions fail stops the others",
+        f"{FOLDER}/source.py",
+        "            except SourceUnreachable:\n                raise\n            except SourceUnavailable:\n",
+        "            except SourceUnavailable:\n                raise\n            except SourceUnreachable:\n",
+        KEYS,
     ),
     Mutant(
         "intervals follow a clock that goes back",

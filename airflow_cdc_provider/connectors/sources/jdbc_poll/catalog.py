@@ -50,7 +50,7 @@ def name_of(namespace: str, name: str) -> str:
 def read_catalog(connection: sa.Connection, schemas: Sequence[str], table: str = "") -> dict[str, PolledTable]:
     """``schema.table`` -> table of these schemas; only ``table`` if it is set. The number of queries is independent of
     the number of tables."""
-    with _unknown_types():
+    with _without_warnings():
         return _read_catalog(connection, schemas, table)
 
 
@@ -94,15 +94,17 @@ def has_index_on(connection: sa.Connection, table: PolledTable, column: str) -> 
 
 
 def indexes_of(connection: sa.Connection, table: PolledTable) -> Sequence[Any]:
-    with _unknown_types():
+    with _without_warnings():
         return sa.inspect(connection).get_indexes(table.name, schema=table.namespace or None)
 
 
 @contextmanager
-def _unknown_types() -> Iterator[None]:
-    """A type that SQLAlchemy does not know is read as text, or refused, so its warning is of no use."""
+def _without_warnings() -> Iterator[None]:
+    """A type that SQLAlchemy does not know is read as text, or refused, and an index over expressions proves no key, so
+    their warnings are of no use."""
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Did not recognize type", sa.exc.SAWarning)
+        for words in ("Did not recognize type", "Skipped unsupported reflection"):
+            warnings.filterwarnings("ignore", words, sa.exc.SAWarning)
         yield
 
 

@@ -70,4 +70,7 @@ def _unique_indexes(connection: sa.Connection, described: PolledTable) -> Iterat
 
 
 def _is_filtered(options: object) -> bool:
-    return isinstance(options, dict) and any(name.endswith("_where") and value for name, value in options.items())
+    """A condition is no truth value: SQLite's is a clause of SQLAlchemy."""
+    return isinstance(options, dict) and any(
+        name.endswith("_where") and value is not None for name, value in options.items()
+    )

@@ -12,7 +12,7 @@ from airflow_cdc_provider.connectors.sources.polling.intervals import IntervalPl
 from airflow_cdc_provider.connectors.sources.polling.options import PollingOptions
 from airflow_cdc_provider.connectors.sources.polling.positions import position_of
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import CheckFailed, Problem
+from airflow_cdc_provider.core.errors import CheckFailed, Problem, SourceUnavailable, SourceUnreachable
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.table.schema import TableSchema
@@ -39,12 +39,17 @@ class PollingSource(KeepsNoState, ABC):
         """Raises CheckFailed if no run can read the table as it is now, without a row that is missed or overwritten."""
 
     def refused(self, tables: Sequence[TableTask]) -> Mapping[str, Problem]:
+        """A table whose questions fail is left to its reader, which reports the error for this table alone."""
         found = dict[str, Problem]()
         for task in tables:
             try:
                 self._require_readable(task)
             except CheckFailed as error:
                 found[task.table] = error.problems[0]
+            except SourceUnreachable:
+                raise
+            except SourceUnavailable:
+                continue
         return found
 
     def open_stream(self, tables: Sequence[str]) -> Position:
