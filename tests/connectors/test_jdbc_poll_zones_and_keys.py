@@ -37,10 +37,15 @@ def west(database: Database, zone: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("zone", "offset"), [("America/New_York", "-05:00"), ("Asia/Kolkata", "+05:30"), ("Europe/Berlin", "+01:00")]
+    ("zone", "offset", "later"),
+    [
+        ("America/New_York", "-05:00", "-04:00"),
+        ("Asia/Kolkata", "+05:30", "+05:31"),
+        ("Europe/Berlin", "+01:00", "+02:00"),
+    ],
 )
 def test_a_zone_that_is_not_named_is_refused_by_check_and_by_each_run(
-    database: Database, zone: str, offset: str
+    database: Database, zone: str, offset: str, later: str
 ) -> None:
     polling = of(database)
     database.sql(LOCAL, "INSERT INTO local VALUES (1, 'x', now())")
@@ -61,7 +66,26 @@ def test_a_zone_that_is_not_named_is_refused_by_check_and_by_each_run(
     assert problems(of(database, time_zone=offset), "public.local") == []
     assert of(database, time_zone=offset).source.refused([task]) == {}
     assert problems(of(database, time_zone="UTC"), "public.local") == [], "many programs write UTC"
-    assert problems(of(database, time_zone="+09:00"), "public.local") == ["SRC160"]
+    assert problems(of(database, time_zone=later), "public.local") == ["SRC160"]
+    assert of(database, time_zone=later).source.refused([task])["public.local"].code == "SRC160"
+    assert problems(of(database, time_zone="-09:00"), "public.local") == ["SRC160"]
+    assert of(database, time_zone="-09:00").source.refused([task]) == {}, "rows arrive late, and none is lost"
+
+
+def test_each_run_compares_a_named_offset_with_the_zone_that_the_server_has_now(database: Database) -> None:
+    west(database, "Etc/GMT-2")
+    polling = of(database, time_zone="+02:00")
+    database.sql(LOCAL, "INSERT INTO local VALUES (1, 'x', now())")
+    task = polling.task("public.local")
+    polling.position = polling.source.open_stream(["public.local"])
+    assert polling.source.refused([task]) == {}
+    west(database, "Etc/GMT-1")
+    assert polling.source.status(polling.position, ["public.local"]).has_changes
+    assert polling.source.refused([task])["public.local"].code == "SRC160"
+    with pytest.raises(CheckFailed, match="SRC160"):
+        polling.window(task)
+    west(database, "Etc/GMT-3")
+    assert polling.source.refused([task]) == {}
 
 
 def test_rows_of_a_server_west_of_utc_arrive_with_its_offset(database: Database) -> None:
@@ -105,6 +129,8 @@ def test_the_zone_of_mariadb_is_compared(mariadb: EmbeddedMariaDB) -> None:
             assert problems(polling(), "zones.z") == [], "a TIMESTAMP has the zone of the session"
             cursor.execute("SET GLOBAL time_zone = '+00:00'")
             assert problems(polling(), "zones.t") == []
+            named = polling(time_zone="+02:00")
+            assert named.source.refused([named.task("zones.t")])["zones.t"].code == "SRC160"
         finally:
             cursor.execute("SET GLOBAL time_zone = %s", (before,))
 

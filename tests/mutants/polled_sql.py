@@ -55,8 +55,8 @@ POLLED_SQL = (
     Mutant(
         "a table with timestamps of SQLite is proven by its key alone",
         f"{FOLDER}/check.py",
-        "not unnamed and in_one_form and",
-        "not unnamed and",
+        "in_utc and in_one_form and",
+        "in_utc and",
         SQLITE,
     ),
     Mutant(

@@ -8,6 +8,7 @@ FOLDER = "airflow_cdc_provider/connectors/sources/polling"
 WINDOWS = ("tests/connectors/test_polling.py",)
 TYPES = ("tests/connectors/test_jdbc_poll_types.py",)
 ZONES = ("tests/connectors/test_jdbc_poll_zones_and_keys.py",)
+OFFSETS = ("tests/connectors/test_jdbc_poll_zones.py",)
 KEYS = ("tests/connectors/test_jdbc_poll_keys.py",)
 TABLES = ("tests/connectors/test_jdbc_poll.py",)
 ERRORS = ("tests/core/test_errors_of_splits.py",)
@@ -108,15 +109,36 @@ POLLING = (
     Mutant(
         "a run does not ask for the time zone of the server",
         "airflow_cdc_provider/connectors/sources/jdbc_poll/source.py",
-        "if unnamed_zone(connection, queries, self.options):",
+        "if refused_zone(connection, queries, self.options):",
         "if False:",
         ZONES,
     ),
     Mutant(
         "the offset of the summer is that of the server",
         "airflow_cdc_provider/connectors/sources/jdbc_poll/server_zone.py",
-        "else (winter,))",
-        "else (now,))",
+        "now if system in PRESENT_ONLY else winter)",
+        "now)",
+        ZONES,
+    ),
+    Mutant(
+        "the remedy is the offset of a summer",
+        "airflow_cdc_provider/connectors/sources/jdbc_poll/server_zone.py",
+        'time_zone: "{offset_text(zone.least)}"',
+        'time_zone: "{offset_text(zone.most)}"',
+        OFFSETS,
+    ),
+    Mutant(
+        "an offset of which rows are missed is read",
+        "airflow_cdc_provider/connectors/sources/jdbc_poll/server_zone.py",
+        "options.time_zone != UTC and options.offset > zone.most",
+        "options.time_zone != UTC and options.offset > zone.most + timedelta(hours=1)",
+        OFFSETS,
+    ),
+    Mutant(
+        "a run believes an offset because it is named",
+        "airflow_cdc_provider/connectors/sources/jdbc_poll/check.py",
+        "in_utc = options.time_zone == UTC or",
+        "in_utc = options.time_zone is not None or",
         ZONES,
     ),
     Mutant(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from sqlalchemy import Connection
@@ -12,7 +12,15 @@ from airflow_cdc_provider.connectors.sources.jdbc_poll.catalog import PolledTabl
 from airflow_cdc_provider.connectors.sources.jdbc_poll.database import Database
 from airflow_cdc_provider.connectors.sources.jdbc_poll.options import JdbcPollOptions
 from airflow_cdc_provider.connectors.sources.jdbc_poll.select import EXACT_TEXT, TableQueries
-from airflow_cdc_provider.connectors.sources.jdbc_poll.server_zone import is_without_zone, read_zone, zone_problem
+from airflow_cdc_provider.connectors.sources.jdbc_poll.server_zone import (
+    UTC,
+    ServerZone,
+    is_other,
+    is_refused,
+    is_without_zone,
+    read_zone,
+    zone_problem,
+)
 from airflow_cdc_provider.connectors.sources.jdbc_poll.unique_keys import has_primary_key, key_problem
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CheckFailed, Problem, of_table, raise_problems
@@ -20,6 +28,9 @@ from airflow_cdc_provider.core.table.schema import Kind
 
 INEXACT_IN_MYSQL = frozenset({Kind.FLOAT32, Kind.FLOAT64, Kind.BYTES})
 TIMESTAMPS = (Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
+
+Differs = Callable[[ServerZone, JdbcPollOptions], bool]
+"""Whether the zone of the server is another one than that of the definition."""
 
 
 def timestamp_column_of(described: PolledTable, options: JdbcPollOptions) -> str:
@@ -62,10 +73,8 @@ def _table_problems(
     problems = [
         *filter_problems(task, described),
         *_paging_problems(queries),
-        *_catalog_problems(connection, queries, options),
+        *_catalog_problems(connection, queries, options, is_other),
     ]
-    if other := _other_zone(connection, queries, options):
-        problems.append(other)
     if not has_index_on(connection, described, column):
         problems.append(_no_index(described, column))
     if options.key_audit is None and not task.rule.ignores_deletes:
@@ -90,20 +99,20 @@ def require_readable(database: Database, queries: TableQueries) -> None:
     if _is_proven(queries, database.options):
         return
     with database.session() as connection:
-        raise_problems(_catalog_problems(connection, queries, database.options))
+        raise_problems(_catalog_problems(connection, queries, database.options, is_refused))
 
 
 def _is_proven(queries: TableQueries, options: JdbcPollOptions) -> bool:
     """Whether the description of the table shows that the server need not be asked."""
     described = queries.described.schema
-    unnamed = options.time_zone is None and is_without_zone(described, queries.timestamp_column)
+    in_utc = options.time_zone == UTC or not is_without_zone(described, queries.timestamp_column)
     in_one_form = queries.unknown_timestamp() is None
-    return not unnamed and in_one_form and has_primary_key(queries.described, queries.schema)
+    return in_utc and in_one_form and has_primary_key(queries.described, queries.schema)
 
 
-def unnamed_zone(connection: Connection, queries: TableQueries, options: JdbcPollOptions) -> Problem | None:
-    """The problem of timestamps whose time zone the definition does not name, at a server with another one than UTC."""
-    return _zone_problem(connection, queries, options) if options.time_zone is None else None
+def refused_zone(connection: Connection, queries: TableQueries, options: JdbcPollOptions) -> Problem | None:
+    """The problem of timestamps in another time zone than the server's, of which rows would be missed."""
+    return _zone_problem(connection, queries, options, is_refused)
 
 
 def unknown_timestamp(connection: Connection, queries: TableQueries) -> Problem | None:
@@ -124,23 +133,22 @@ def unknown_timestamp(connection: Connection, queries: TableQueries) -> Problem 
     )
 
 
-def _other_zone(connection: Connection, queries: TableQueries, options: JdbcPollOptions) -> Problem | None:
-    """A named offset that is not the server's: the summer's, perhaps. Many programs write UTC, whatever the server's
-    zone."""
-    return None if options.time_zone in (None, "UTC") else _zone_problem(connection, queries, options)
-
-
-def _zone_problem(connection: Connection, queries: TableQueries, options: JdbcPollOptions) -> Problem | None:
+def _zone_problem(
+    connection: Connection, queries: TableQueries, options: JdbcPollOptions, differs: Differs
+) -> Problem | None:
     table, column = queries.described.schema, queries.timestamp_column
-    if not is_without_zone(table, column):
+    zone = read_zone(connection) if is_without_zone(table, column) else None
+    if zone is None or not differs(zone, options):
         return None
-    return zone_problem(read_zone(connection), options, f"{table.table}.{column}")
+    return zone_problem(zone, options, f"{table.table}.{column}")
 
 
-def _catalog_problems(connection: Connection, queries: TableQueries, options: JdbcPollOptions) -> list[Problem]:
+def _catalog_problems(
+    connection: Connection, queries: TableQueries, options: JdbcPollOptions, differs: Differs
+) -> list[Problem]:
     found = (
         key_problem(connection, queries.described, queries.schema),
-        unnamed_zone(connection, queries, options),
+        _zone_problem(connection, queries, options, differs),
         unknown_timestamp(connection, queries),
     )
     return [problem for problem in found if problem]

@@ -48,13 +48,17 @@ because ours is in UTC. SQL Server and Oracle only tell the present offset, whic
 
 PRESENT_ONLY = frozenset({"mssql", "oracle"})
 
+UTC = "UTC"
+
 
 @dataclass(frozen=True)
 class ServerZone:
-    """``offsets``: those that `time_zone` may have; the first is that of the winter, if the server has its name."""
+    """The offset that the zone has in winter is at least ``least`` and at most ``most``; both are equal if the server
+    has the name of its zone."""
 
     name: str
-    offsets: tuple[timedelta, ...]
+    least: timedelta
+    most: timedelta
 
 
 def read_zone(connection: sa.Connection) -> ServerZone | None:
@@ -64,24 +68,40 @@ def read_zone(connection: sa.Connection) -> ServerZone | None:
         return None
     name, least, most = connection.exec_driver_sql(ZONES[system]).one()
     winter, now = timedelta(seconds=int(least)), timedelta(seconds=int(most))
-    return ServerZone(str(name), (now, winter) if system in PRESENT_ONLY else (winter,))
+    return ServerZone(str(name), winter, now if system in PRESENT_ONLY else winter)
 
 
 def is_without_zone(schema: TableSchema, column: str) -> bool:
     return schema.column(column).type.kind is Kind.TIMESTAMP
 
 
-def zone_problem(zone: ServerZone | None, options: JdbcPollOptions, where: str) -> Problem | None:
-    if zone is None or options.offset in zone.offsets:
-        return None
-    server = offset_text(zone.offsets[0])
+def is_refused(zone: ServerZone, options: JdbcPollOptions) -> bool:
+    """Whether a run refuses the table. With a greater offset than the server's, rows have older timestamps than what
+    was read last, so they never arrive; with a lesser one they arrive late. Many programs write UTC in any zone."""
+    if options.time_zone is None:
+        return not zone.least <= options.offset <= zone.most
+    return options.time_zone != UTC and options.offset > zone.most
+
+
+def is_other(zone: ServerZone, options: JdbcPollOptions) -> bool:
+    """Whether `check` reports the zone: also one that a run may refuse in summer, and one in which rows arrive late."""
+    if options.time_zone is None:
+        return options.offset != zone.most
+    return options.time_zone != UTC and not zone.least <= options.offset <= zone.most
+
+
+def zone_problem(zone: ServerZone, options: JdbcPollOptions, where: str) -> Problem:
+    """The remedy names the least offset, with which no row is lost, whatever the season."""
+    winter = "" if zone.least == zone.most else ", or an hour more if no daylight saving time is in force there now"
     return Problem(
         "SRC160",
         "the time zone of the server is not the one in which its timestamps are read",
         where=where,
-        found=f"{zone.name} ({server}) at the server; `time_zone` {options.time_zone or 'is not set, so UTC'}",
-        allowed="the offset of the zone in which timestamps without time zone are written, in winter",
-        do=f'time_zone: "{server}" under `source`; if the programs that write them use another zone, name that one',
+        found=f"{zone.name} ({offset_text(zone.most)}) at the server; "
+        f"`time_zone` {options.time_zone or 'is not set, so UTC'}",
+        allowed="the server's offset in winter; with a lesser one rows arrive late, with a greater one never",
+        do=f'time_zone: "{offset_text(zone.least)}" under `source`{winter}; the zone of the programs that write the '
+        "timestamps, if it is west of that; `UTC`, if they write UTC",
     )
 
 

@@ -15,10 +15,10 @@ from airflow_cdc_provider.connectors.sources.jdbc_poll.catalog import PolledTabl
 from airflow_cdc_provider.connectors.sources.jdbc_poll.check import (
     filter_problems,
     find_problems,
+    refused_zone,
     require_readable,
     timestamp_column_of,
     unknown_timestamp,
-    unnamed_zone,
 )
 from airflow_cdc_provider.connectors.sources.jdbc_poll.copy import open_copy, read_split
 from airflow_cdc_provider.connectors.sources.jdbc_poll.database import Database
@@ -123,7 +123,7 @@ class JdbcPollSource(PollingSource):
             def has_changes(table: str, lo: PollPosition, limit: PollPosition) -> bool:
                 queries = self._queries(table)
                 query = first_query(lo, limit, self.options, queries.schema.key)
-                if unnamed_zone(connection, queries, self.options):
+                if refused_zone(connection, queries, self.options):
                     return True  # the bounds of its queries have no meaning: the table is refused
                 with self.database.errors():
                     row = connection.execute(queries.any_row(query, self._timestamp_nullable(queries))).first()

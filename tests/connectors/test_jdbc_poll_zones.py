@@ -1,0 +1,65 @@
+"""The time zone of a server, compared with the one of the definition. SQL Server and Oracle only tell the present
+offset of theirs."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from airflow_cdc_provider.connectors.sources.jdbc_poll.options import JdbcPollOptions
+from airflow_cdc_provider.connectors.sources.jdbc_poll.server_zone import (
+    ServerZone,
+    is_other,
+    is_refused,
+    zone_problem,
+)
+
+HOUR = timedelta(hours=1)
+BERLIN = ServerZone("Europe/Berlin", HOUR, HOUR)
+NEW_YORK = ServerZone("America/New_York", -5 * HOUR, -5 * HOUR)
+
+
+def present(hours: int) -> ServerZone:
+    return ServerZone("SYSTIMESTAMP", (hours - 1) * HOUR, hours * HOUR)
+
+
+def options(time_zone: str | None) -> JdbcPollOptions:
+    return JdbcPollOptions(driver="mssql+pyodbc", timestamp_column="u", time_zone=time_zone)
+
+
+def test_the_remedy_never_names_the_offset_of_a_summer() -> None:
+    problem = zone_problem(present(2), options(None), "dbo.t.u")
+    assert '"+01:00"' in problem.do and "an hour more" in problem.do
+    assert "+02:00" not in problem.do + problem.allowed and "(+02:00)" in problem.found
+    assert "an hour more" not in zone_problem(BERLIN, options(None), "dbo.t.u").do
+
+
+@pytest.mark.parametrize(
+    ("zone", "time_zone", "other", "refused"),
+    [
+        (present(1), "+01:00", False, False),  # winter
+        (present(2), "+01:00", False, False),  # summer
+        (present(2), "+02:00", False, False),
+        (present(1), "+02:00", True, True),  # the clocks have gone back
+        (present(2), "-05:00", True, False),  # rows arrive late
+        (present(-4), "-03:30", True, True),
+        (present(2), "UTC", False, False),
+        (present(-5), "UTC", False, False),  # many programs write UTC
+        (present(0), None, False, False),
+        (present(1), None, True, False),  # the summer of UTC, or a zone that a run refuses in its summer
+        (present(2), None, True, True),
+        (present(-1), None, True, True),
+        (BERLIN, "+01:00", False, False),
+        (BERLIN, "+02:00", True, True),  # known by the name of the zone, also in summer
+        (BERLIN, "+00:00", True, False),
+        (BERLIN, None, True, True),
+        (NEW_YORK, "-05:00", False, False),
+        (NEW_YORK, "-04:00", True, True),
+        (NEW_YORK, "UTC", False, False),
+    ],
+)
+def test_a_run_refuses_an_offset_of_which_rows_would_be_missed_and_check_each_other_one(
+    zone: ServerZone, time_zone: str | None, other: bool, refused: bool
+) -> None:
+    assert (is_other(zone, options(time_zone)), is_refused(zone, options(time_zone))) == (other, refused)
