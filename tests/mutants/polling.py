@@ -9,6 +9,8 @@ WINDOWS = ("tests/connectors/test_polling.py",)
 TYPES = ("tests/connectors/test_jdbc_poll_types.py",)
 ZONES = ("tests/connectors/test_jdbc_poll_zones_and_keys.py",)
 OFFSETS = ("tests/connectors/test_jdbc_poll_zones.py",)
+UNENFORCED = ("tests/connectors/test_jdbc_poll_unenforced_keys.py",)
+INDEXES = "airflow_cdc_provider/connectors/sources/jdbc_poll/unique_indexes.py"
 KEYS = ("tests/connectors/test_jdbc_poll_keys.py",)
 TABLES = ("tests/connectors/test_jdbc_poll.py",)
 ERRORS = ("tests/core/test_errors_of_splits.py",)
@@ -144,7 +146,7 @@ POLLING = (
     Mutant(
         "a unique index of nullable columns proves a key",
         "airflow_cdc_provider/connectors/sources/jdbc_poll/unique_keys.py",
-        "if columns and not columns & described.nullable:",
+        "if not columns & described.nullable:",
         "if columns:",
         ZONES,
     ),
@@ -157,17 +159,66 @@ POLLING = (
     ),
     Mutant(
         "a unique index that was never finished proves a key",
-        "airflow_cdc_provider/connectors/sources/jdbc_poll/unique_keys.py",
+        INDEXES,
         "i.indisunique AND i.indisvalid AND",
         "i.indisunique AND",
         ZONES,
     ),
     Mutant(
-        "the condition of a partial index of SQLite is a truth value",
-        "airflow_cdc_provider/connectors/sources/jdbc_poll/unique_keys.py",
-        'name.endswith("_where") and value is not None',
-        'name.endswith("_where") and value',
+        "a partial index of SQLite proves a key",
+        INDEXES,
+        'i."unique" AND NOT i.partial',
+        'i."unique"',
         KEYS,
+    ),
+    Mutant(
+        "an expression is no column of its index, and the others prove a key",
+        INDEXES,
+        "if None not in found:",
+        "if found:",
+        ZONES,
+    ),
+    Mutant(
+        "a disabled primary key of SQL Server is enforced",
+        INDEXES,
+        "i.is_primary_key = 1 AND i.is_disabled = 1",
+        "i.is_primary_key = 1 AND i.is_disabled = 2",
+        UNENFORCED,
+    ),
+    Mutant(
+        "an index that only an advisor has made proves a key",
+        INDEXES,
+        " AND i.is_hypothetical = 0",
+        "",
+        UNENFORCED,
+    ),
+    Mutant(
+        "a primary key of Oracle holds for rows with which it was never compared",
+        INDEXES,
+        " OR c.validated <> 'VALIDATED'",
+        "",
+        UNENFORCED,
+    ),
+    Mutant(
+        "an unusable index of Oracle proves a key",
+        INDEXES,
+        "'FUNCTION-BASED%' AND NOT {UNUSABLE_IN_ORACLE}",
+        "'FUNCTION-BASED%' AND NOT FALSE",
+        UNENFORCED,
+    ),
+    Mutant(
+        "a primary key that no server enforces proves itself",
+        "airflow_cdc_provider/connectors/sources/jdbc_poll/unique_keys.py",
+        " and not described.unenforced_key\n",
+        "\n",
+        UNENFORCED,
+    ),
+    Mutant(
+        "a primary key that some partitions lack is enforced",
+        INDEXES,
+        "i.indisprimary AND NOT i.indisvalid",
+        "i.indisprimary AND NOT i.indislive",
+        UNENFORCED,
     ),
     Mutant(
         "a table whose questions fail stops the others",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import sqlalchemy as sa
@@ -14,6 +14,7 @@ from airflow_cdc_provider.connectors.sources.jdbc_poll.column_rules import Type
 from airflow_cdc_provider.connectors.sources.jdbc_poll.other_rows import OtherRows, read_other_rows
 from airflow_cdc_provider.connectors.sources.jdbc_poll.settings import default_schema
 from airflow_cdc_provider.connectors.sources.jdbc_poll.types import source_type
+from airflow_cdc_provider.connectors.sources.jdbc_poll.unique_indexes import unenforced_keys
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.source_names import parts_of, table_name
 
@@ -30,7 +31,7 @@ WHERE n.nspname = %(namespace)s AND v.contype = 'n' AND NOT v.convalidated
 class PolledTable:
     """``types``: column -> SQLAlchemy type. ``nullable``: nullable columns. ``comments``: column -> comment.
     ``read_alone``: without the rows of its inheritance children. ``other_engine``: the storage engine, if it reads the
-    rows of other tables."""
+    rows of other tables. ``unenforced_key``: its primary key need not hold for each row."""
 
     namespace: str
     name: str
@@ -40,6 +41,7 @@ class PolledTable:
     comments: Mapping[str, str]
     read_alone: bool = False
     other_engine: str = ""
+    unenforced_key: bool = False
 
 
 def name_of(namespace: str, name: str) -> str:
@@ -68,6 +70,7 @@ def _read_catalog(connection: sa.Connection, schemas: Sequence[str], table: str)
         columns = inspector.get_multi_columns(schema=namespace or None, filter_names=names)
         keys = inspector.get_multi_pk_constraint(schema=namespace or None, filter_names=names)
         unproven, others = _unvalidated(connection, namespace), read_other_rows(connection, namespace)
+        unenforced = unenforced_keys(connection, namespace)
         for schema_and_name, read in columns.items():
             name = schema_and_name[1]
             reflected = [
@@ -75,7 +78,7 @@ def _read_catalog(connection: sa.Connection, schemas: Sequence[str], table: str)
             ]
             key = tuple(keys[schema_and_name]["constrained_columns"]) if schema_and_name in keys else ()
             polled = _polled_table(namespace, name, reflected, key, connection.dialect.name, others)
-            tables[polled.schema.table] = polled
+            tables[polled.schema.table] = replace(polled, unenforced_key=name in unenforced)
     return tables
 
 

@@ -6,19 +6,12 @@ from collections.abc import Iterator
 
 import sqlalchemy as sa
 
-from airflow_cdc_provider.connectors.sources.jdbc_poll.catalog import PolledTable, indexes_of
+from airflow_cdc_provider.connectors.sources.jdbc_poll.catalog import PolledTable
+from airflow_cdc_provider.connectors.sources.jdbc_poll.unique_indexes import unique_indexes
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.table.schema import TableSchema
 
-VALID_IN_POSTGRES = """
-SELECT ARRAY(
-  SELECT a.attname::text FROM pg_attribute a
-  WHERE a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey[0:i.indnkeyatts - 1])
-)
-FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid JOIN pg_namespace n ON n.oid = c.relnamespace
-WHERE n.nspname = %(namespace)s AND c.relname = %(name)s
-  AND i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL
-"""
+UNENFORCED = ", and a primary key that the server does not enforce for each row: it is disabled, or was never validated"
 
 
 def key_problem(connection: sa.Connection, described: PolledTable, schema: TableSchema) -> Problem | None:
@@ -36,13 +29,13 @@ def key_problem(connection: sa.Connection, described: PolledTable, schema: Table
             allowed="tables whose engine stores their rows",
             do="replicate the tables that hold the rows, and leave this one out",
         )
-    if any(columns <= key for columns in _unique_indexes(connection, described)):
+    if any(columns <= key for columns in _unique_keys(connection, described)):
         return None
     return Problem(
         "SRC063",
         f"nothing at the source proves that the key of {table} is unique: one row would overwrite another",
         where=table,
-        found=f"no unique index of NOT NULL columns among {listed}",
+        found=f"no unique index of NOT NULL columns among {listed}" + described.unenforced_key * UNENFORCED,
         allowed="a key that contains the columns of a primary key, or of a unique index without NULLs",
         do=f"CREATE UNIQUE INDEX ON {table} ({listed}), or list other columns under `key`",
     )
@@ -51,26 +44,11 @@ def key_problem(connection: sa.Connection, described: PolledTable, schema: Table
 def has_primary_key(described: PolledTable, schema: TableSchema) -> bool:
     """Whether the key of ``schema`` contains the one of the table. One of rows of other tables is no constraint."""
     key = frozenset(described.schema.key)
-    return bool(key) and not described.other_engine and key <= frozenset(schema.key)
+    enforced = bool(key) and not described.other_engine and not described.unenforced_key
+    return enforced and key <= frozenset(schema.key)
 
 
-def _unique_indexes(connection: sa.Connection, described: PolledTable) -> Iterator[frozenset[str]]:
-    if connection.dialect.name == "postgresql":
-        names = {"namespace": described.namespace, "name": described.name}
-        found = [frozenset(columns) for (columns,) in connection.exec_driver_sql(VALID_IN_POSTGRES, names)]
-    else:
-        found = [
-            frozenset(name for name in index["column_names"] if name)
-            for index in indexes_of(connection, described)
-            if index["unique"] and None not in index["column_names"] and not _is_filtered(index.get("dialect_options"))
-        ]
-    for columns in found:
-        if columns and not columns & described.nullable:
+def _unique_keys(connection: sa.Connection, described: PolledTable) -> Iterator[frozenset[str]]:
+    for columns in unique_indexes(connection, described.namespace, described.name):
+        if not columns & described.nullable:
             yield columns
-
-
-def _is_filtered(options: object) -> bool:
-    """A condition is no truth value: SQLite's is a clause of SQLAlchemy."""
-    return isinstance(options, dict) and any(
-        name.endswith("_where") and value is not None for name, value in options.items()
-    )
