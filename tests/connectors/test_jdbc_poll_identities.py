@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from sqlalchemy.dialects import mssql
 
-from airflow_cdc_provider.connectors.sources.jdbc_poll.catalog import read_catalog
-from airflow_cdc_provider.connectors.sources.jdbc_poll.identities import read_numbers, reflected_identity
+from airflow_cdc_provider.connectors.sources.jdbc_poll.catalog import PolledTable
+from airflow_cdc_provider.connectors.sources.jdbc_poll.identities import read_identities
 from airflow_cdc_provider.connectors.sources.jdbc_poll.undetected import undetected_changes
 from airflow_cdc_provider.core.log.change_records import Operation
-from airflow_cdc_provider.core.table.identity import TableIdentity, TablePartition, UnloggedChanges
-from tests.connectors.conftest import Database
+from airflow_cdc_provider.core.table.identity import TableIdentity, TablePartition, UnloggedChanges, unlogged_changes
+from airflow_cdc_provider.core.table.schema import Column, TableSchema, parse_type
 from tests.connectors.polled_database import images
 from tests.connectors.test_jdbc_poll import Shop, ago
-from tests.connectors.test_jdbc_poll_servers import of
 
 NOW = TableIdentity("1", {}, 1, partitions={"7@5": TablePartition("public.top", "7", "5")})
 
@@ -58,12 +60,79 @@ def test_a_table_that_lost_its_timestamp_column_leaves_its_changes_to_the_reader
     shop.connection.close()
 
 
-@pytest.mark.server
-def test_column_numbers_are_not_reused(database: Database) -> None:
-    database.sql("CREATE TABLE t (id int PRIMARY KEY, v text)", "ALTER TABLE t DROP v", "ALTER TABLE t ADD v text")
-    with of(database).source.database.session() as connection:
-        catalog = read_catalog(connection, ["public"])
-        numbers = read_numbers(connection, catalog)
-    assert isinstance(connection, sa.Connection)
-    identity = reflected_identity(catalog["public.t"], numbers["public.t"])
-    assert {name: one.number for name, one in identity.columns.items()} == {"id": 1, "v": 3} and not identity.positional
+SQL_SERVER = """
+ATTACH ':memory:' AS sys;
+CREATE TABLE sys.schemas (schema_id, name);
+CREATE TABLE sys.types (user_type_id, name);
+CREATE TABLE sys.tables (object_id, schema_id, name, create_date, max_column_id_used);
+CREATE TABLE sys.columns (object_id, column_id, name, system_type_id, scale, collation_name);
+INSERT INTO sys.schemas VALUES (1, 'dbo'), (2, 'other');
+INSERT INTO sys.types VALUES (56, 'int'), (42, 'datetime2'), (167, 'varchar');
+INSERT INTO sys.tables VALUES (7, 1, 't', '2026-01-01 00:00:00.000', 4), (8, 2, 't', '2026-01-01 00:00:00.000', 1);
+INSERT INTO sys.columns VALUES (7, 1, 'id', 56, 0, NULL), (7, 2, 'v', 56, 0, NULL),
+  (7, 3, 'note', 167, 0, 'Latin1_CI_AS'), (7, 4, 'at', 42, 7, NULL), (8, 1, 'id', 56, 0, NULL);
+"""
+TYPES = {"id": mssql.INTEGER(), "v": mssql.INTEGER(), "note": mssql.VARCHAR(9), "at": mssql.DATETIME2()}
+KINDS = {"id": "int32", "v": "int32", "note": "text", "at": "timestamp"}
+
+
+class SqlServer:
+    """Its catalog, as tables of SQLite that the query reads. Positions are those of the columns that are left."""
+
+    def __init__(self) -> None:
+        engine = sa.create_engine("sqlite://")
+        self.connection = engine.connect()
+        raw: Any = self.connection.connection.driver_connection
+        raw.create_function("CONVERT", 3, lambda kind, value, style: value)
+        raw.create_function("CONVERT", 2, lambda kind, value: str(value))
+        raw.create_function("varchar", 1, lambda length: length)
+        raw.executescript(SQL_SERVER)
+        engine.dialect.name = "mssql"
+        self.before = self.identity(*TYPES)
+
+    def sql(self, statement: str) -> None:
+        self.connection.exec_driver_sql(statement)
+
+    @staticmethod
+    def schema(*names: str) -> TableSchema:
+        return TableSchema("dbo.t", tuple(Column(name, parse_type(KINDS[name])) for name in names), ("id",))
+
+    def identity(self, *names: str) -> TableIdentity:
+        table = PolledTable("dbo", "t", self.schema(*names), {name: TYPES[name] for name in names}, frozenset(), {})
+        return read_identities(self.connection, {"dbo.t": table})["dbo.t"]
+
+    def changes(self, *names: str) -> UnloggedChanges:
+        return unlogged_changes(self.before, self.identity(*names), self.schema(*TYPES), self.schema(*names))
+
+
+@pytest.fixture
+def sql_server() -> Iterator[SqlServer]:
+    server = SqlServer()
+    yield server
+    server.connection.close()
+
+
+def test_a_dropped_column_of_sql_server_renames_no_other_one(sql_server: SqlServer) -> None:
+    assert not sql_server.changes(*TYPES)
+    sql_server.sql("DELETE FROM sys.columns WHERE name = 'v'")
+    assert not sql_server.changes("id", "note", "at").columns
+
+
+def test_the_last_column_of_sql_server_that_is_added_again_is_another_one(sql_server: SqlServer) -> None:
+    sql_server.sql("UPDATE sys.columns SET column_id = 5 WHERE name = 'at'")
+    sql_server.sql("UPDATE sys.tables SET max_column_id_used = 5 WHERE object_id = 7")
+    assert sql_server.changes(*TYPES).columns == ("column at was dropped and another one was added under its name",)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["UPDATE sys.columns SET scale = 3 WHERE name = 'at'", "UPDATE sys.columns SET collation_name = 'Greek_CI_AS'"],
+)
+def test_a_type_of_sql_server_that_has_other_values_is_another_one(sql_server: SqlServer, statement: str) -> None:
+    sql_server.sql(statement)
+    assert len(sql_server.changes(*TYPES).columns) == 1
+
+
+def test_a_table_of_sql_server_that_is_created_again_is_another_one(sql_server: SqlServer) -> None:
+    sql_server.sql("UPDATE sys.tables SET create_date = '2026-01-02 00:00:00.000' WHERE object_id = 7")
+    assert sql_server.changes(*TYPES).rows == ("the table was replaced by another one of the same name",)

@@ -19,6 +19,20 @@ COPY_IS_CORRECT = "test_the_copy_equals_the_source_or_is_stopped_with_a_reason"
 
 SCHEMA_CHANGES = (
     Mutant(
+        "the columns of SQL Server are numbered by their positions",
+        "airflow_cdc_provider/connectors/sources/jdbc_poll/identities.py",
+        "one = replace(one, number=number, type=",
+        "one = replace(one, type=",
+        (POLLED,),
+    ),
+    Mutant(
+        "the digits of a second of SQL Server are no part of a type",
+        "airflow_cdc_provider/connectors/sources/jdbc_poll/identities.py",
+        "THEN CONVERT(varchar(3), c.scale)",
+        "THEN NULL",
+        (POLLED,),
+    ),
+    Mutant(
         "a column is identified by its name alone",
         "airflow_cdc_provider/core/table/identity.py",
         "elif after is not None and after.number != before.number and not now.positional:",

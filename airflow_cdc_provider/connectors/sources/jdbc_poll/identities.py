@@ -1,7 +1,8 @@
 """Read the identities of polled tables and their columns from the catalog.
 
-PostgreSQL has the most detail. Other systems have the ordinal positions of columns, so a last column that is dropped
-and added again with its old type keeps its identity.
+PostgreSQL has the most detail. SQL Server has numbers of tables and columns that are never used again. Other systems
+have the ordinal positions of columns, so a last column that is dropped and added again with its old type keeps its
+identity.
 """
 
 from __future__ import annotations
@@ -32,11 +33,18 @@ SELECT table_name, column_name, ordinal_position, data_type, column_type, charac
 FROM information_schema.columns WHERE table_schema = %(namespace)s
 """
 
-NEVER_REUSED = frozenset({"mssql"})
-"""Systems whose ordinal positions of columns are never reused within a table."""
-POSITIONS = """
-SELECT table_name, column_name, ordinal_position FROM information_schema.columns WHERE table_schema = :namespace
+SQL_SERVER_COLUMNS = """
+SELECT t.name, t.object_id, CONVERT(varchar(23), t.create_date, 121), t.max_column_id_used, c.name, c.column_id,
+       CASE WHEN y.name IN ('time', 'datetime2', 'datetimeoffset') THEN CONVERT(varchar(3), c.scale)
+            WHEN y.name IN ('char', 'varchar', 'text') THEN c.collation_name END
+FROM sys.tables t
+JOIN sys.schemas s ON s.schema_id = t.schema_id
+JOIN sys.columns c ON c.object_id = t.object_id
+LEFT JOIN sys.types y ON y.user_type_id = c.system_type_id
+WHERE s.name = :namespace
 """
+"""INFORMATION_SCHEMA has positions, which are used again. The last column: digits of a second, to which the server
+rounds, or the collation whose code page decides which texts a column can have."""
 
 INTEGERS = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint"})
 TEXTS = frozenset({"tinytext", "text", "mediumtext", "longtext"})
@@ -50,25 +58,17 @@ def read_identities(connection: sa.Connection, described: Mapping[str, PolledTab
             return _postgres(connection, described)
         case "mysql" | "mariadb":
             return _mysql(connection, described)
-        case system:
-            numbers = read_numbers(connection, described) if system in NEVER_REUSED else {}
-            return {name: reflected_identity(table, numbers.get(name)) for name, table in described.items()}
+        case "mssql":
+            return _sql_server(connection, described)
+        case _:
+            return {name: reflected_identity(table) for name, table in described.items()}
 
 
-def read_numbers(connection: sa.Connection, described: Mapping[str, PolledTable]) -> dict[str, dict[str, int]]:
-    """Table -> column -> number."""
-    numbers: dict[str, dict[str, int]] = {name: {} for name in described}
-    for namespace in sorted({table.namespace for table in described.values()}):
-        for table, column, number in connection.execute(sa.text(POSITIONS), {"namespace": namespace}):
-            numbers.setdefault(name_of(namespace, table), {})[column] = number
-    return numbers
-
-
-def reflected_identity(table: PolledTable, numbers: Mapping[str, int] | None) -> TableIdentity:
-    """From SQLAlchemy's column types. Columns are numbered in their order if ``numbers`` is None."""
+def reflected_identity(table: PolledTable) -> TableIdentity:
+    """From SQLAlchemy's column types. Columns are numbered in their order."""
     columns = {
         name: ColumnIdentity(
-            numbers.get(name, 0) if numbers else position,
+            position,
             type(kind).__name__,
             in_rows=True,
             length=getattr(kind, "length", None),
@@ -76,7 +76,23 @@ def reflected_identity(table: PolledTable, numbers: Mapping[str, int] | None) ->
         )
         for position, (name, kind) in enumerate(table.types.items(), 1)
     }
-    return _identity(table.schema.table, columns, positional=numbers is None)
+    return _identity(table.schema.table, columns, positional=True)
+
+
+def _sql_server(connection: sa.Connection, described: Mapping[str, PolledTable]) -> dict[str, TableIdentity]:
+    identities = {name: reflected_identity(table) for name, table in described.items()}
+    numbered: dict[str, TableIdentity] = {}
+    for namespace in sorted({table.namespace for table in described.values()}):
+        for row in connection.execute(sa.text(SQL_SERVER_COLUMNS), {"namespace": namespace}):
+            table, object_id, created, last_number, column, number, detail = row
+            name = name_of(namespace, table)
+            if name not in identities or column not in identities[name].columns:
+                continue
+            known = numbered.setdefault(name, TableIdentity(f"{object_id} {created}", {}, last_number))
+            one = identities[name].columns[column]
+            one = replace(one, number=number, type=f"{one.type} {detail}" if detail else one.type)
+            numbered[name] = replace(known, columns={**known.columns, column: one})
+    return identities | numbered
 
 
 def _mysql(connection: sa.Connection, described: Mapping[str, PolledTable]) -> dict[str, TableIdentity]:
