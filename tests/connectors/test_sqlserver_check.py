@@ -93,7 +93,39 @@ def test_tables_that_cannot_be_copied_exactly(shop: Shop) -> None:
     assert codes(shop, shop.task("dbo.bad")) == ["SRC098", "SRC117", "SRC118", "SRC119"]
     shop.capture.disable(shop.capture.instances[-1])
     shop.capture.enable(bad, switches=False)
-    assert codes(shop, shop.task("dbo.bad", columns=Columns(exclude=("v", "w")), key=("id",))) == []
+    assert codes(shop, shop.task("dbo.bad", columns=Columns(exclude=("v", "w")))) == ["SRC098"]
+
+
+def test_a_declared_key_is_proven_by_a_unique_index_that_the_server_enforces(shop: Shop) -> None:
+    named = shop.task("dbo.t", key=("id", "word"))
+    assert shop.source.check([named]) == [] and shop.source.refused([named]) == {}
+    for flag in ("is_disabled", "is_hypothetical", "has_filter"):
+        shop.engine.files.execute(f"UPDATE sys.indexes SET {flag} = 1")
+        (problem,) = shop.source.check([named])
+        assert problem.code == "SRC170" and "(id, word)" in problem.found, flag
+        assert problem.do.endswith("CREATE UNIQUE INDEX [unique_t] ON [dbo].[t] ([id], [word]);")
+        assert shop.source.refused([named]) == {"dbo.t": problem}
+        shop.engine.files.execute(f"UPDATE sys.indexes SET {flag} = 0")
+    (problem,) = shop.source.check([shop.task("dbo.t", key=("word",))])
+    assert problem.code == "SRC170" and "(id)" in problem.allowed
+
+
+def test_each_run_asks_what_check_asks_of_a_table(shop: Shop) -> None:
+    """But for what the change tables show themselves: no capture, and columns that are not captured."""
+    cast = shop.task("dbo.t", columns=Columns(cast={"f": "text"}))
+    assert {name: one.code for name, one in shop.source.refused([cast]).items()} == {"dbo.t": "SRC103"}
+    shop.engine.files.execute("UPDATE sys.databases SET collation_name = 'Chinese_PRC_CI_AI'")
+    shop.table("dbo.texts", Col("id", "int", False), Col("word", "varchar(9)"))
+    texts = shop.task("dbo.texts")
+    assert shop.source.refused([texts])["dbo.texts"].code == "SRC119"
+    assert shop.source.refused([texts]) == {one.table: one for one in shop.source.check([texts])}
+    free = shop.engine.create_table("dbo.free", COLUMNS, ("id",))
+    task = shop.task("dbo.free")
+    assert shop.source.refused([task, replace(task, table="dbo.none")]) == {}
+    shop.capture.enable(free, columns=["id", "word"])
+    assert codes(shop, task) == ["SRC116"] and shop.source.refused([task]) == {}
+    shop.capture.disable_database()
+    assert shop.source.refused([cast]) == {}, "the position is lost"
 
 
 def test_settings_of_a_table_that_cannot_be_kept(shop: Shop) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.mutants.mutant import Mutant
 
 SQLSERVER = "airflow_cdc_provider/connectors/sources/sqlserver"
+CHECK = "tests/connectors/test_sqlserver_check.py"
 STREAM = "tests/connectors/test_sqlserver_stream.py"
 TYPES = "tests/connectors/test_sqlserver_types.py"
 COPIES = "tests/connectors/test_sqlserver_copies.py"
@@ -13,6 +14,20 @@ WINDOWS = "tests/connectors/test_sqlserver_properties.py"
 QUERIES = "tests/connectors/test_sqlserver_queries.py"
 
 CHANGE_TABLES = (
+    Mutant(
+        "an index that the server does not enforce proves a declared key",
+        f"{SQLSERVER}/queries.py",
+        "AND i.is_disabled = 0 AND i.is_hypothetical = 0 ",
+        "",
+        (CHECK,),
+    ),
+    Mutant(
+        "a run believes a declared key",
+        f"{SQLSERVER}/check_tables.py",
+        "    yield from _declared_key(task, table)\n",
+        "",
+        (CHECK,),
+    ),
     Mutant(
         "row LSNs order the changes of a transaction",
         f"{SQLSERVER}/positions.py",

@@ -174,7 +174,7 @@ class Engine:
         if table.key:
             kind = 1 if table.clustered else 2
             files.execute(
-                "INSERT INTO sys.indexes VALUES (?, ?, ?, ?, 1, 1, 0, 0)",
+                "INSERT INTO sys.indexes VALUES (?, ?, ?, ?, 1, 1, 0, 0, 0)",
                 (table.object_id, f"pk_{table.name}", kind, kind),
             )
             numbers = {column.name: column.number for column in table.columns}

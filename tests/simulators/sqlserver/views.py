@@ -15,7 +15,8 @@ VIEWS = {
     "sys.columns": "object_id, name, column_id, system_type_id, user_type_id, max_length, precision, scale, "
     "collation_name, is_nullable, is_identity, is_computed, default_object_id, is_column_set, encryption_type",
     "sys.types": "name, system_type_id, user_type_id",
-    "sys.indexes": "object_id, name, index_id, type, is_unique, is_primary_key, has_filter, is_disabled",
+    "sys.indexes": "object_id, name, index_id, type, is_unique, is_primary_key, has_filter, is_disabled, "
+    "is_hypothetical",
     "sys.index_columns": "object_id, index_id, index_column_id, column_id, key_ordinal",
     "sys.partitions": "partition_id, object_id, index_id, partition_number, rows",
     "sys.dm_db_partition_stats": "partition_id, object_id, index_id, partition_number, reserved_page_count, row_count",

@@ -38,7 +38,8 @@ class Database:
 @dataclass(frozen=True)
 class CatalogTable:
     """``last_number``: the highest ``column_id`` that a column of the table ever had. ``schema`` has no computed
-    columns. ``clustered``: its key is that of the clustered index."""
+    columns. ``clustered``: its key is that of the clustered index. ``unique_keys``: the columns of each unique index
+    that may not be NULL."""
 
     namespace: str
     name: str
@@ -48,6 +49,7 @@ class CatalogTable:
     columns: tuple[SqlColumn, ...]
     schema: TableSchema
     clustered: bool
+    unique_keys: tuple[tuple[str, ...], ...]
 
     @property
     def sql(self) -> str:
@@ -93,6 +95,28 @@ class CaptureInstance:
     def captures(self, column: SqlColumn) -> bool:
         """Whether this very column is captured, not a former one of the same name."""
         return any((own.name, own.number) == (column.name, column.number) for own in self.columns)
+
+
+@dataclass(frozen=True)
+class Described:
+    """What the problems of tables are found in. ``instances``: by object id of the table, oldest first.
+    ``partitioned``: object ids. ``code_pages``: by collation."""
+
+    database: Database
+    tables: Mapping[str, CatalogTable]
+    instances: Mapping[int, tuple[CaptureInstance, ...]]
+    partitioned: frozenset[int]
+    code_pages: Mapping[str, int]
+
+    def instances_of(self, table: CatalogTable) -> tuple[CaptureInstance, ...]:
+        return self.instances.get(table.object_id, ())
+
+
+def read_described(session: Session, database: Database, schemas: Sequence[str]) -> Described:
+    """Of a database that captures changes."""
+    tables, instances = read_tables(session, schemas), read_instances(session)
+    code_pages = {str(name): int(page) for name, page in session.rows(queries.CODE_PAGES)}
+    return Described(database, tables, instances, read_partitioned(session), code_pages)
 
 
 def read_database(session: Session) -> Database:
@@ -160,10 +184,11 @@ def _table(rows: list[tuple[Any, ...]], keys: Mapping[int, Sequence[tuple[bool, 
     columns = tuple(map(_column, rows))
     copied = tuple(column.column for column in columns if not column.computed)
     required = {column.name for column in copied if not column.nullable}
-    usable = (one for one in keys.get(object_id, ()) if required.issuperset(one[1]))
-    clustered, key = next(usable, (False, ()))
+    usable = [one for one in keys.get(object_id, ()) if required.issuperset(one[1])]
+    clustered, key = next(iter(usable), (False, ()))
     schema = TableSchema(table_name(namespace, name), copied, key, Regime.DOUBLE)
-    return CatalogTable(namespace, name, object_id, created, int(last_number), columns, schema, clustered)
+    unique = tuple(columns for _, columns in usable)
+    return CatalogTable(namespace, name, object_id, created, int(last_number), columns, schema, clustered, unique)
 
 
 def _column(row: tuple[Any, ...]) -> SqlColumn:

@@ -7,15 +7,17 @@ from datetime import timedelta
 
 from airflow_cdc_provider.connectors.sources.sqlserver import queries
 from airflow_cdc_provider.connectors.sources.sqlserver.catalog import (
-    CatalogTable,
     Database,
+    Described,
     read_database,
-    read_instances,
-    read_partitioned,
+    read_described,
     read_retention,
-    read_tables,
 )
-from airflow_cdc_provider.connectors.sources.sqlserver.check_tables import missing_table, table_problems
+from airflow_cdc_provider.connectors.sources.sqlserver.check_tables import (
+    missing_table,
+    refused_problems,
+    table_problems,
+)
 from airflow_cdc_provider.connectors.sources.sqlserver.client import Client, Session
 from airflow_cdc_provider.connectors.sources.sqlserver.options import SqlServerOptions
 from airflow_cdc_provider.connectors.sources.sqlserver.types import quoted
@@ -54,9 +56,9 @@ def find_problems(
             if not database.captures:
                 return problems
             problems += _capture_problems(session, database, client.address)
-            tables = read_tables(session, options.schemas)
-            problems += _table_problems(session, database, tables, tasks, client.address, replicator)
-        problems += _denied(client, database, tables, tasks)
+            described = read_described(session, database, options.schemas)
+        problems += _table_problems(described, tasks, client.address, replicator)
+        problems += _denied(client, described, tasks)
         return problems
     except CheckFailed as error:
         return list(error.problems)
@@ -116,43 +118,43 @@ def _capture_problems(session: Session, database: Database, server: str) -> Iter
 
 
 def _table_problems(
-    session: Session,
-    database: Database,
-    tables: dict[str, CatalogTable],
-    tasks: Sequence[TableTask],
-    server: str,
-    replicator: str,
+    described: Described, tasks: Sequence[TableTask], server: str, replicator: str
 ) -> Iterator[Problem]:
-    instances, partitioned = read_instances(session), read_partitioned(session)
-    code_pages = {str(name): int(page) for name, page in session.rows(queries.CODE_PAGES)}
     for task in tasks:
-        table = tables.get(task.table)
-        if table is None:
-            yield from of_table(task.table, [missing_table(task.table, server)])
-            continue
-        found = table_problems(
-            task,
-            table,
-            instances.get(table.object_id, ()),
-            code_pages,
-            database.collation,
-            table.object_id in partitioned,
-            server,
-            replicator,
-        )
+        table = described.tables.get(task.table)
+        found = [missing_table(task.table, server)]
+        if table is not None:
+            found = [*table_problems(task, table, described, server, replicator)]
         yield from of_table(task.table, found)
 
 
-def _denied(
-    client: Client, database: Database, tables: dict[str, CatalogTable], tasks: Sequence[TableTask]
-) -> Iterator[Problem]:
+def refused_tables(client: Client, options: SqlServerOptions, tasks: Sequence[TableTask]) -> dict[str, Problem]:
+    """The first problem of each table that no run copies as it is now. None in a database that captures no changes: its
+    stream is lost."""
+    if not tasks:
+        return {}
+    with client.session("check") as session:
+        database = read_database(session)
+        if not database.captures:
+            return {}
+        described = read_described(session, database, options.schemas)
+    found = dict[str, Problem]()
+    for task in tasks:
+        if table := described.tables.get(task.table):
+            for problem in of_table(task.table, refused_problems(task, table, described)):
+                found.setdefault(task.table, problem)
+    return found
+
+
+def _denied(client: Client, described: Described, tasks: Sequence[TableTask]) -> Iterator[Problem]:
     """Tables with a column that the login cannot read. A session of its own for each: an error may end it."""
     for task in tasks:
-        if table := tables.get(task.table):
+        if table := described.tables.get(task.table):
+            user = described.database.user
             try:
                 with client.session("check") as session:
                     list(session.rows(queries.no_rows(table.sql, table.selected(task.schema))))
             except CheckFailed as error:
-                do = f"GRANT SELECT ON {table.sql} TO {quoted(database.user)};"
-                found, what = error.problems[0].found, f"user {database.user} lacks SELECT on {task.table}"
+                do = f"GRANT SELECT ON {table.sql} TO {quoted(user)};"
+                found, what = error.problems[0].found, f"user {user} lacks SELECT on {task.table}"
                 yield Problem("SRC010", what, client.address, found, do=do, table=task.table)

@@ -2,39 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from airflow_cdc_provider.connectors.casts import cast_problems
+from airflow_cdc_provider.connectors.declared_keys import declared_key_problem
 from airflow_cdc_provider.connectors.row_filters import operand_problems
-from airflow_cdc_provider.connectors.sources.sqlserver.catalog import CaptureInstance, CatalogTable
-from airflow_cdc_provider.connectors.sources.sqlserver.types import CODE_PAGE_TEXTS, SqlColumn, text_literal
+from airflow_cdc_provider.connectors.sources.sqlserver.catalog import CaptureInstance, CatalogTable, Described
+from airflow_cdc_provider.connectors.sources.sqlserver.types import CODE_PAGE_TEXTS, SqlColumn, quoted, text_literal
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.table.source_names import in_shell
 
 
 def table_problems(
-    task: TableTask,
-    table: CatalogTable,
-    instances: Sequence[CaptureInstance],
-    code_pages: Mapping[str, int],
-    database_collation: str,
-    partitioned: bool,
-    server: str,
-    replicator: str,
+    task: TableTask, table: CatalogTable, described: Described, server: str, replicator: str
 ) -> Iterator[Problem]:
-    """``instances``: oldest first. ``code_pages``: by collation."""
-    selected = table.selected(task.schema)
-    if not task.schema.key:
-        yield _missing_key(task.table)
+    """Of a table that is to be copied now."""
+    instances = described.instances_of(table)
     if not instances:
         yield not_captured(table, server, replicator)
     else:
-        yield from _instance_problems(task, table, instances[-1], selected)
-        if partitioned and instances[-1].switches:
-            yield _switches(table, instances[-1])
+        yield from _instance_problems(task, table, instances[-1])
+    yield from refused_problems(task, table, described)
+
+
+def refused_problems(task: TableTask, table: CatalogTable, described: Described) -> Iterator[Problem]:
+    """Those that the stream does not show: ``check``, each copy and each run ask for them."""
+    selected = table.selected(task.schema)
+    if not task.schema.key:
+        yield _missing_key(task.table)
+    yield from _declared_key(task, table)
+    for newest in described.instances_of(table)[-1:]:
+        if newest.switches and table.object_id in described.partitioned:
+            yield _switches(table, newest)
     yield from _type_problems(task, selected)
-    yield from _collation_problems(task, selected, code_pages, database_collation)
+    yield from _collation_problems(task, selected, described)
     yield from cast_problems(task, table.schema, " to text")
     yield from _filter_problems(task, table)
 
@@ -81,10 +83,16 @@ def _missing_key(table: str) -> Problem:
     )
 
 
-def _instance_problems(
-    task: TableTask, table: CatalogTable, newest: CaptureInstance, selected: Sequence[SqlColumn]
-) -> Iterator[Problem]:
-    missing = [column.name for column in selected if not newest.captures(column)]
+def _declared_key(task: TableTask, table: CatalogTable) -> Iterator[Problem]:
+    columns = ", ".join(map(quoted, task.rule.key))
+    index = f"CREATE UNIQUE INDEX {quoted(f'unique_{table.name}')} ON {table.sql} ({columns});"
+    do = f"declare these columns NOT NULL with ALTER TABLE … ALTER COLUMN, and then {index}"
+    if problem := declared_key_problem(task, table.unique_keys, do):
+        yield problem
+
+
+def _instance_problems(task: TableTask, table: CatalogTable, newest: CaptureInstance) -> Iterator[Problem]:
+    missing = [column.name for column in table.selected(task.schema) if not newest.captures(column)]
     if not missing:
         return
     yield Problem(
@@ -125,13 +133,13 @@ def _type_problems(task: TableTask, selected: Sequence[SqlColumn]) -> Iterator[P
         )
 
 
-def _collation_problems(
-    task: TableTask, selected: Sequence[SqlColumn], code_pages: Mapping[str, int], database: str
-) -> Iterator[Problem]:
+def _collation_problems(task: TableTask, selected: Sequence[SqlColumn], described: Described) -> Iterator[Problem]:
     """The capture job stores texts of another code page wrongly."""
-    page = code_pages.get(database)
+    database, pages = described.database.collation, described.code_pages
     others = [
-        column for column in selected if column.type in CODE_PAGE_TEXTS and code_pages.get(column.collation) != page
+        column
+        for column in selected
+        if column.type in CODE_PAGE_TEXTS and pages.get(column.collation) != pages.get(database)
     ]
     if others:
         yield Problem(

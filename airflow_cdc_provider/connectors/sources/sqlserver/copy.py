@@ -18,8 +18,7 @@ from airflow_cdc_provider.connectors.sources.sqlserver import queries
 from airflow_cdc_provider.connectors.sources.sqlserver.catalog import (
     CatalogTable,
     read_database,
-    read_instances,
-    read_partitioned,
+    read_described,
     read_tables,
 )
 from airflow_cdc_provider.connectors.sources.sqlserver.check import database_problems
@@ -70,19 +69,16 @@ def open_copy(
     SourceUnavailable if its capture instance has no start yet."""
     with client.session("copy") as session:
         database = read_database(session)
-        table = read_tables(session, options.schemas).get(task.table)
+        described = read_described(session, database, options.schemas)
+        table = described.tables.get(task.table)
         if table is None:
             raise CheckFailed(missing_table(task.table, client.address))
-        instances = read_instances(session).get(table.object_id, ())
-        partitioned = table.object_id in read_partitioned(session)
-        pages = {str(name): int(page) for name, page in session.rows(queries.CODE_PAGES)}
-        problems = table_problems(
-            task, table, instances, pages, database.collation, partitioned, client.address, replicator
-        )
+        problems = table_problems(task, table, described, client.address, replicator)
         raise_problems([*database_problems(database, client.address), *problems])
-        start = instances[-1].start
+        newest = described.instances_of(table)[-1]
+        start = newest.start
         if start is None:
-            raise _not_started(table, instances[-1].name)
+            raise _not_started(table, newest.name)
         _settle(session, sealed, sleep)
         rows, least, most = _size(session, table, task.schema.key)
         last = next(session.rows(queries.LAST_COMMIT), None)

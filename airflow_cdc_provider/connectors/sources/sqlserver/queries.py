@@ -37,13 +37,13 @@ WHERE {where}
 ORDER BY s.name, t.name, c.column_id
 """
 
-# The primary key comes first, then unique indexes by number.
+# Those that the server enforces for all rows. The primary key comes first, then unique indexes by number.
 KEYS = """
 SELECT i.object_id, i.index_id, i.type, c.name
 FROM sys.indexes i
 JOIN sys.index_columns k ON k.object_id = i.object_id AND k.index_id = i.index_id
 JOIN sys.columns c ON c.object_id = k.object_id AND c.column_id = k.column_id
-WHERE i.is_unique = 1 AND i.has_filter = 0 AND i.is_disabled = 0 AND k.key_ordinal > 0
+WHERE i.is_unique = 1 AND i.has_filter = 0 AND i.is_disabled = 0 AND i.is_hypothetical = 0 AND k.key_ordinal > 0
 ORDER BY i.object_id, i.is_primary_key DESC, i.index_id, k.key_ordinal
 """
 

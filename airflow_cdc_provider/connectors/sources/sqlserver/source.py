@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 from airflow_cdc_provider.connectors.source import Copy, KeepsNoState, SourceStatus, StreamItem, StreamSplit
 from airflow_cdc_provider.connectors.sources.sqlserver import queries
 from airflow_cdc_provider.connectors.sources.sqlserver.catalog import CatalogTable, read_sizes, read_tables
-from airflow_cdc_provider.connectors.sources.sqlserver.check import find_problems, never_run
+from airflow_cdc_provider.connectors.sources.sqlserver.check import find_problems, never_run, refused_tables
 from airflow_cdc_provider.connectors.sources.sqlserver.client import Client, Session, SqlServerClient
 from airflow_cdc_provider.connectors.sources.sqlserver.copy import open_copy, read_split
 from airflow_cdc_provider.connectors.sources.sqlserver.dead_letters import reread
@@ -76,6 +76,9 @@ class SqlServerSource(KeepsNoState):
 
     def check(self, tables: Sequence[TableTask]) -> list[Problem]:
         return find_problems(self.client, self.options, self.replicator, tables)
+
+    def refused(self, tables: Sequence[TableTask]) -> Mapping[str, Problem]:
+        return refused_tables(self.client, self.options, tables)
 
     def tls_warnings(self) -> list[Problem]:
         return self.client.tls_warnings()
