@@ -7,6 +7,7 @@ from tests.mutants.mutant import Mutant
 SQLSERVER = "airflow_cdc_provider/connectors/sources/sqlserver"
 CHECK = "tests/connectors/test_sqlserver_check.py"
 STREAM = "tests/connectors/test_sqlserver_stream.py"
+PARTITIONS = "tests/connectors/test_sqlserver_partitions.py"
 TYPES = "tests/connectors/test_sqlserver_types.py"
 COPIES = "tests/connectors/test_sqlserver_copies.py"
 ALTERED = "tests/connectors/test_sqlserver_alterations.py"
@@ -14,6 +15,20 @@ WINDOWS = "tests/connectors/test_sqlserver_properties.py"
 QUERIES = "tests/connectors/test_sqlserver_queries.py"
 
 CHANGE_TABLES = (
+    Mutant(
+        "the statement for a partitioned table lets partitions be switched",
+        f"{SQLSERVER}/check_tables.py",
+        '", @allow_partition_switch = 0" if table.partitioned else ""',
+        '""',
+        (PARTITIONS,),
+    ),
+    Mutant(
+        "a window in which partitions could be switched has no hole",
+        f"{SQLSERVER}/table_stream.py",
+        "        if self._table and segment.instance.misses_switches(self._table):",
+        "        if self._table is None:",
+        (PARTITIONS,),
+    ),
     Mutant(
         "an index that the server does not enforce proves a declared key",
         f"{SQLSERVER}/queries.py",

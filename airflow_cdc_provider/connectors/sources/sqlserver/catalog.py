@@ -39,7 +39,7 @@ class Database:
 class CatalogTable:
     """``last_number``: the highest ``column_id`` that a column of the table ever had. ``schema`` has no computed
     columns. ``clustered``: its key is that of the clustered index. ``unique_keys``: the columns of each unique index
-    that may not be NULL."""
+    that may not be NULL. ``partitioned``: it has several partitions, whose rows a switch moves."""
 
     namespace: str
     name: str
@@ -50,6 +50,7 @@ class CatalogTable:
     schema: TableSchema
     clustered: bool
     unique_keys: tuple[tuple[str, ...], ...]
+    partitioned: bool
 
     @property
     def sql(self) -> str:
@@ -92,6 +93,10 @@ class CaptureInstance:
     def change_table(self) -> str:
         return f"{self.name}_CT"
 
+    def misses_switches(self, table: CatalogTable) -> bool:
+        """Whether the server lets a switch move rows of the table, which no change table has then."""
+        return self.switches and table.partitioned
+
     def captures(self, column: SqlColumn) -> bool:
         """Whether this very column is captured, not a former one of the same name."""
         return any((own.name, own.number) == (column.name, column.number) for own in self.columns)
@@ -100,12 +105,11 @@ class CaptureInstance:
 @dataclass(frozen=True)
 class Described:
     """What the problems of tables are found in. ``instances``: by object id of the table, oldest first.
-    ``partitioned``: object ids. ``code_pages``: by collation."""
+    ``code_pages``: by collation."""
 
     database: Database
     tables: Mapping[str, CatalogTable]
     instances: Mapping[int, tuple[CaptureInstance, ...]]
-    partitioned: frozenset[int]
     code_pages: Mapping[str, int]
 
     def instances_of(self, table: CatalogTable) -> tuple[CaptureInstance, ...]:
@@ -116,7 +120,7 @@ def read_described(session: Session, database: Database, schemas: Sequence[str])
     """Of a database that captures changes."""
     tables, instances = read_tables(session, schemas), read_instances(session)
     code_pages = {str(name): int(page) for name, page in session.rows(queries.CODE_PAGES)}
-    return Described(database, tables, instances, read_partitioned(session), code_pages)
+    return Described(database, tables, instances, code_pages)
 
 
 def read_database(session: Session) -> Database:
@@ -132,7 +136,8 @@ def read_tables(session: Session, schemas: Sequence[str]) -> dict[str, CatalogTa
     keys: dict[int, list[tuple[bool, tuple[str, ...]]]] = {}
     for (object_id, _, kind), rows in groupby(session.rows(queries.KEYS), key=lambda row: row[:3]):
         keys.setdefault(object_id, []).append((kind == CLUSTERED, tuple(row[3] for row in rows)))
-    tables = (_table(rows, keys) for rows in _by_table(session.rows(queries.tables(schemas))))
+    partitioned = frozenset(int(row[0]) for row in session.rows(queries.PARTITIONED))
+    tables = (_table(rows, keys, partitioned) for rows in _by_table(session.rows(queries.tables(schemas))))
     return {table.schema.table: table for table in tables}
 
 
@@ -163,11 +168,6 @@ def read_starts(session: Session) -> dict[int, int]:
     return {object_id: lsn_of(start) if start else 0 for object_id, start in session.rows(queries.STARTS)}
 
 
-def read_partitioned(session: Session) -> frozenset[int]:
-    """Object ids of partitioned tables."""
-    return frozenset(int(row[0]) for row in session.rows(queries.PARTITIONED))
-
-
 def read_sizes(session: Session, tables: Iterable[CatalogTable]) -> dict[str, TableSize]:
     """Exact but for changes in flight. Raises CheckFailed without VIEW DATABASE STATE."""
     sizes = {object_id: TableSize(int(rows), int(size)) for object_id, rows, size in session.rows(queries.SIZES)}
@@ -179,7 +179,12 @@ def _by_table(rows: Iterator[tuple[Any, ...]]) -> Iterator[list[tuple[Any, ...]]
         yield list(group)
 
 
-def _table(rows: list[tuple[Any, ...]], keys: Mapping[int, Sequence[tuple[bool, tuple[str, ...]]]]) -> CatalogTable:
+def _table(
+    rows: list[tuple[Any, ...]],
+    keys: Mapping[int, Sequence[tuple[bool, tuple[str, ...]]]],
+    partitioned: frozenset[int],
+) -> CatalogTable:
+    """``keys``: by object id. ``partitioned``: object ids."""
     namespace, name, object_id, created, last_number = rows[0][:5]
     columns = tuple(map(_column, rows))
     copied = tuple(column.column for column in columns if not column.computed)
@@ -188,7 +193,18 @@ def _table(rows: list[tuple[Any, ...]], keys: Mapping[int, Sequence[tuple[bool, 
     clustered, key = next(iter(usable), (False, ()))
     schema = TableSchema(table_name(namespace, name), copied, key, Regime.DOUBLE)
     unique = tuple(columns for _, columns in usable)
-    return CatalogTable(namespace, name, object_id, created, int(last_number), columns, schema, clustered, unique)
+    return CatalogTable(
+        namespace,
+        name,
+        object_id,
+        created,
+        int(last_number),
+        columns,
+        schema,
+        clustered,
+        unique,
+        object_id in partitioned,
+    )
 
 
 def _column(row: tuple[Any, ...]) -> SqlColumn:

@@ -33,7 +33,7 @@ def refused_problems(task: TableTask, table: CatalogTable, described: Described)
         yield _missing_key(task.table)
     yield from _declared_key(task, table)
     for newest in described.instances_of(table)[-1:]:
-        if newest.switches and table.object_id in described.partitioned:
+        if newest.misses_switches(table):
             yield _switches(table, newest)
     yield from _type_problems(task, selected)
     yield from _collation_problems(task, selected, described)
@@ -64,7 +64,10 @@ def not_captured(table: CatalogTable, server: str, replicator: str) -> Problem:
     )
 
 
-def enable_statement(table: CatalogTable, instance: str = "", more: str = "") -> str:
+def enable_statement(table: CatalogTable, instance: str = "") -> str:
+    """By default the server lets partitions be switched. For a table without partitions it ignores the option, and
+    warns."""
+    more = ", @allow_partition_switch = 0" if table.partitioned else ""
     given = f", @capture_instance = {text_literal(instance)}" if instance else ""
     return (
         f"EXEC sys.sp_cdc_enable_table @source_schema = {text_literal(table.namespace)}, "
@@ -115,7 +118,9 @@ def _switches(table: CatalogTable, instance: CaptureInstance) -> Problem:
         where=table.schema.table,
         found=f"capture instance {instance.name} with partition_switch = 1",
         allowed="partition_switch = 0, which rejects ALTER TABLE … SWITCH",
-        do=enable_statement(table, f"{instance.name}_2", ", @allow_partition_switch = 0"),
+        do=f"{enable_statement(table, f'{instance.name}_2')}; after the next run disable the old one with "
+        "sys.sp_cdc_disable_table",
+        data="a copy that has changes of such a time is made again when the instance is replaced",
     )
 
 

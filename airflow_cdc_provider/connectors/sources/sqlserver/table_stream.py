@@ -103,6 +103,8 @@ class TableStream:
                 last = item.order_key
             yield item
         yield from self._not_captured(segment, schema, last)
+        if self._table and segment.instance.misses_switches(self._table):
+            yield self._hole(segment.upto, f"capture instance {segment.instance.name} lets partitions be switched")
 
     def _new_schema(self, schema: TableSchema, first: ChangeRecord) -> Iterator[StreamItem]:
         known = [self._current] if self._current else [view.schema for view in self._task.views]
