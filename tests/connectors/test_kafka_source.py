@@ -61,6 +61,34 @@ def test_a_compacted_topic_is_reported(topics: Topics) -> None:
     assert topics.source().check(tasks[:1]) == []
 
 
+def test_each_run_refuses_the_tables_of_a_compacted_topic(topics: Topics) -> None:
+    topic = topics.make("d.t")
+    topics.send(topic, messages())
+    topics.send(topics.make("d.u"), as_u(messages()))
+    tasks = topics.tasks()
+    topics.window({}, tasks)
+    assert topics.source().refused(tasks) == {}
+    topics.set(topic, **{"cleanup.policy": "compact,delete"})
+    assert {table: one.code for table, one in topics.source().refused(tasks).items()} == {"d.t": "SRC078"}
+
+
+def test_a_tombstone_whose_delete_was_removed_is_a_hole_of_its_table(topics: Topics) -> None:
+    """What compaction leaves has the offsets of what a transaction that was rolled back leaves."""
+    topic = topics.make("d.t")
+    sent = messages()
+    topics.send(topic, sent)
+    tasks = topics.tasks()
+    _, lo = topics.window({}, tasks)
+    tombstone = Message(None, sent[0].key)
+    topics.send(topic, [tombstone])
+    items, lo = topics.window(lo, tasks)
+    assert holes(items) == []
+    topics.begun(topic, sent[:1]).abort_transaction(WAIT_S)
+    topics.send(topic, [tombstone])
+    (hole,) = holes(topics.window(lo, tasks)[0])
+    assert hole.table == "d.t" and "compaction removed" in hole.detail
+
+
 def test_partitions_are_read_once_from_their_beginning(topics: Topics) -> None:
     topic = topics.make("d.t", 3)
     sent = messages(20)

@@ -4,9 +4,32 @@ from __future__ import annotations
 
 from tests.mutants.mutant import Mutant
 
+KAFKA = "airflow_cdc_provider/connectors/transports/kafka"
+LOST_DELETES = "tests/connectors/test_kafka_lost_deletes.py"
 FEED = "tests/connectors/test_feed_alterations.py"
 
 FEEDS = (
+    Mutant(
+        "a tombstone without its delete is no loss",
+        f"{KAFKA}/lost_deletes.py",
+        "before.offset < tombstone.offset - 1 and",
+        "before.offset < 0 and",
+        (LOST_DELETES,),
+    ),
+    Mutant(
+        "the marker of a transaction is a lost delete",
+        f"{KAFKA}/lost_deletes.py",
+        " and before.key != tombstone.key",
+        "",
+        (LOST_DELETES,),
+    ),
+    Mutant(
+        "no run looks for compaction",
+        f"{KAFKA}/source.py",
+        "for table, own in found.items() if own}",
+        "for table, own in found.items() if own and not table}",
+        ("tests/connectors/test_kafka_source.py",),
+    ),
     Mutant(
         "a new column of a feed is NULL in older rows",
         "airflow_cdc_provider/connectors/decoders/debezium/schema_changes.py",

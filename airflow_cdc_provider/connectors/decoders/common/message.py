@@ -232,6 +232,14 @@ class MarksSnapshots(Decoder, Protocol):
     def snapshot_watch(self) -> SnapshotWatch: ...
 
 
+@runtime_checkable
+class HasTombstones(Decoder, Protocol):
+    """``tombstones_follow_deletes``: whether a message without a value follows the delete of the row with its key, and
+    says nothing more."""
+
+    tombstones_follow_deletes: bool
+
+
 @dataclass(frozen=True)
 class RenamedTable:
     """``name``: that of the table now. ``since``: each later name → from where on it is that of the table, a prefix of

@@ -95,7 +95,7 @@ class DebeziumDecoder:
         self._changes = ChangeDecoder(settings, layouts, placeholders)
         self._templates = MessageTemplates(settings, self._reader, layouts, placeholders)
         self._rows = UnwrappedRows(settings, layouts, placeholders) if options.unwrapped else None
-        self.reads_columns = self._rows is None
+        self.reads_columns = self.tombstones_follow_deletes = self._rows is None
 
     def renamed_tables(self) -> Mapping[str, RenamedTable]:
         return renamed_tables(self._histories)

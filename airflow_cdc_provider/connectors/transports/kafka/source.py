@@ -10,10 +10,11 @@ from datetime import datetime
 from functools import cached_property
 
 from airflow_cdc_provider.connectors.decoders.common.dead_letters import BY_LINE
-from airflow_cdc_provider.connectors.decoders.common.message import Message
+from airflow_cdc_provider.connectors.decoders.common.message import HasTombstones, Message
 from airflow_cdc_provider.connectors.source import Boundary, Copy, HoleFound, SourceStatus, StreamItem, StreamSplit
 from airflow_cdc_provider.connectors.source_features import Restart
 from airflow_cdc_provider.connectors.transports.kafka.cluster import Cluster
+from airflow_cdc_provider.connectors.transports.kafka.lost_deletes import LostDeletes
 from airflow_cdc_provider.connectors.transports.kafka.new_snapshots import cut_before
 from airflow_cdc_provider.connectors.transports.kafka.options import KafkaOptions
 from airflow_cdc_provider.connectors.transports.kafka.positions import (
@@ -114,7 +115,13 @@ class KafkaSource(FeedSource):
                 yield HoleFound(table, EXPIRED, "", detail)
         reader = message_reader(self.format, tables, epoch, self.read_statements)
         if ranges := [OffsetRange(*fields) for fields in json.loads(split.body["ranges"])]:
-            yield from reader.items(self.cluster.read(ranges))
+            lost = LostDeletes(ranges)
+            messages = self.cluster.read(ranges)
+            follow = isinstance(reader.decoder, HasTombstones) and reader.decoder.tombstones_follow_deletes
+            yield from reader.items(lost.watch(messages) if follow else messages)
+            for topic, detail in lost.topics.items():
+                for table in self._tables_in(topic, tables) or [""]:
+                    yield HoleFound(table, EXPIRED, "", detail)
         yield Boundary(split.limit)
 
     def channels(self, position: Position) -> Collection[str]:
@@ -247,10 +254,19 @@ class KafkaSource(FeedSource):
         others = {topic for topic, tables in found.topics.items() if not tables and topic not in found.schema_topics}
         return TopicTables(first, known, others, self.format.decoder().one_table_per_topic)
 
+    def refused(self, tables: Sequence[TableTask]) -> Mapping[str, Problem]:
+        """Those in compacted topics."""
+        topics = {task.table: self._topics_with([task.table]) for task in tables}
+        compacted = self._compacted_in(tables)
+        found = {table: [topic for topic in compacted if topic in own] for table, own in topics.items()}
+        return {table: replace(_compacted(own[0]), table=table) for table, own in found.items() if own}
+
     def transport_problems(self, tables: Sequence[TableTask]) -> Iterator[Problem]:
-        for topic in self.cluster.compacted_topics(sorted(self._topics_with([task.table for task in tables]))):
-            yield _compacted(topic)
+        yield from map(_compacted, self._compacted_in(tables))
         yield from self.topic_problems()
+
+    def _compacted_in(self, tables: Sequence[TableTask]) -> list[str]:
+        return self.cluster.compacted_topics(sorted(self._topics_with([task.table for task in tables])))
 
     def topic_problems(self) -> Iterator[Problem]:
         """Without reading messages."""
@@ -273,5 +289,5 @@ def _compacted(topic: str) -> Problem:
         found="cleanup.policy = compact: only the last message of a key is retained, and none after a delete",
         allowed="cleanup.policy = delete, and a retention that is longer than any pause of the replicator",
         do=f"kafka-configs.sh --alter --topic {topic} --add-config cleanup.policy=delete",
-        data="a row stays in the copy if its delete is removed before it is read",
+        data="a row stays in the copy if its delete is removed before it is read; no run applies changes of the topic",
     )
