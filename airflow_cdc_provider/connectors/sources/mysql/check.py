@@ -25,6 +25,7 @@ from airflow_cdc_provider.connectors.sources.mysql.client import MysqlClient, er
 from airflow_cdc_provider.connectors.sources.mysql.options import MysqlOptions
 from airflow_cdc_provider.connectors.sources.mysql.refused import refused_problems
 from airflow_cdc_provider.connectors.sources.mysql.replication import find_channels, logging_problems, stopped_problems
+from airflow_cdc_provider.connectors.sources.mysql.server_settings import REQUIRED, setting_problems
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
 
@@ -32,35 +33,7 @@ __all__ = ["find_problems", "missing_table"]
 
 MIN_VERSIONS = {"MySQL": (8, 0), "MariaDB": (10, 6)}
 MIN_RETENTION = timedelta(days=3)
-# Variable -> error code, required value, the problem with any other value. A server without the variable has no such
-# problem.
-REQUIRED: Mapping[str, tuple[str, str, str]] = {
-    "binlog_format": ("SRC091", "ROW", "the binlog contains statements instead of rows"),
-    "binlog_row_image": (
-        "SRC092",
-        "FULL",
-        "row images lack columns: an inserted row lacks those with default values, so these values are unknown",
-    ),
-    "binlog_row_metadata": (
-        "SRC093",
-        "FULL",
-        "the binlog has no column names: a table must be copied again after it was altered",
-    ),
-    "binlog_row_value_options": ("SRC094", "", "the binlog contains JSON documents as partial updates"),
-    "binlog_transaction_compression": ("SRC094", "OFF", "the binlog has compressed transactions, which are not read"),
-    "mysql56_temporal_format": ("SRC094", "ON", "the binlog does not show the format of times"),
-    "binlog_order_commits": ("SRC095", "ON", "a commit may be visible before an earlier one of the binlog"),
-    "gtid_mode": (
-        "SRC095",
-        "ON",
-        "without GTIDs, a reset of the binlog and commits that a copy does not see yet cannot be detected",
-    ),
-}
 VARIABLES = ("log_bin", "server_id", *REQUIRED, *BINLOG_RETENTION)
-FIXES = {
-    "gtid_mode": "SET PERSIST enforce_gtid_consistency = ON; SET PERSIST gtid_mode = OFF_PERMISSIVE; "
-    "SET PERSIST gtid_mode = ON_PERMISSIVE; SET PERSIST gtid_mode = ON;",
-}
 
 
 def find_problems(client: MysqlClient, options: MysqlOptions, tasks: Sequence[TableTask]) -> list[Problem]:
@@ -94,11 +67,7 @@ def _server_problems(server: ServerInfo, variables: Mapping[str, str], client: M
         do = "log_bin = binlog under [mysqld] in the server's configuration; then restart the server"
         yield Problem("SRC090", "the server writes no binlog", client.address, "log_bin = OFF", "log_bin = ON", do)
         return
-    for name, (code, required, what) in REQUIRED.items():
-        if name in variables and variables[name].upper() != required:
-            do = FIXES.get(name, f"SET GLOBAL {name} = '{required}';") + " and the same in the server's configuration"
-            found, allowed = f"{name} = {variables[name]}", f"{name} = {required or 'empty'}"
-            yield Problem(code, what, client.address, found, allowed, do)
+    yield from setting_problems(variables, REQUIRED, client.address)
     yield from _retention_problems(variables, client)
 
 

@@ -32,7 +32,12 @@ from airflow_cdc_provider.connectors.sources.mysql.positions import (
 from airflow_cdc_provider.connectors.sources.mysql.refused import filter_problems
 from airflow_cdc_provider.connectors.sources.mysql.types import CatalogColumn
 from airflow_cdc_provider.connectors.sources.mysql.value_conversion import convert_for_copy
-from airflow_cdc_provider.connectors.sources.mysql.visibility import not_visible, wait_for
+from airflow_cdc_provider.connectors.sources.mysql.visibility import (
+    not_visible,
+    require_commit_order,
+    wait_for,
+    wait_for_logged,
+)
 from airflow_cdc_provider.connectors.unrepresentable import Unrepresentable, unrepresentable_row
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import BadRecordFound, Problem, raise_problems
@@ -64,7 +69,7 @@ def open_copy(
     (SRC104) or an operand of the row filter is not a value of its column (SRC018)."""
     with client.session("copy") as connection:
         before = _identity(connection, task)
-        position = _anchor(connection, client, sealed)
+        position = anchor_of(connection, client, sealed)
         copy = view_of(connection, position, task, table, epoch, cores)
         same = _identity(connection, task) == before
     yield replace(copy, identity=before if same else None)
@@ -84,18 +89,22 @@ def view_of(connection: Any, position: Position, task: TableTask, table: Catalog
     return Copy(floor_key(epoch, position), position, schema, SplitRead(splits, lasting=True), rows)
 
 
-def _anchor(connection: Any, client: MysqlClient, sealed: Position) -> Position:
+def anchor_of(connection: Any, client: MysqlClient, sealed: Position) -> Position:
     """A position before which every transaction is visible. The end of the binlog is not such a position: a transaction
     is logged before it becomes visible. MariaDB reports the position of a snapshot. MySQL does not, so the anchor is
     the end of the last window, once the last transaction before it is visible, or the beginning of the stream.
 
-    Raises SourceUnavailable (CPY007) if it is not visible in time."""
+    Raises SourceUnavailable (CPY007) if it is not visible in time, CheckFailed (SRC095) if that cannot be known."""
     server = read_server(connection)
     if server.is_mariadb:
         anchor = begin_snapshot(connection, client, sealed)
         fetch_all(connection, "COMMIT")
         return anchor
-    wait_for(connection, client, sealed.get(GTID, ""))
+    require_commit_order(connection, client)
+    if gtid := sealed.get(GTID):
+        wait_for(connection, client, gtid)
+    else:
+        wait_for_logged(connection, client)
     return sealed
 
 

@@ -12,7 +12,7 @@ from airflow_cdc_provider.connectors.sources.mysql.catalog import fetch_all, rea
 from airflow_cdc_provider.connectors.sources.mysql.copy import REPEATABLE
 from airflow_cdc_provider.connectors.sources.mysql.positions import position_of
 from airflow_cdc_provider.connectors.sources.mysql.stream import Binlog
-from airflow_cdc_provider.connectors.sources.mysql.visibility import wait_for_logged
+from airflow_cdc_provider.connectors.sources.mysql.visibility import require_commit_order, wait_for_logged
 from airflow_cdc_provider.core.log.positions import Position
 
 ATTEMPTS = 50
@@ -20,7 +20,8 @@ ATTEMPTS = 50
 
 def begin_quiet_snapshot(connection: Any, binlog: Binlog, table: str) -> Position | None:
     """Begins a transaction whose queries see ``table`` as it is at the returned position. None if the table changes
-    too often. Raises SourceUnavailable (CPY007)."""
+    too often. Raises SourceUnavailable (CPY007), CheckFailed (SRC095)."""
+    require_commit_order(connection, binlog.client)
     fetch_all(connection, REPEATABLE)
     for _ in range(ATTEMPTS):
         before = read_binlog_end(connection, binlog.client)

@@ -5,12 +5,20 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from airflow_cdc_provider.connectors.sources.mysql.catalog import fetch_all
+from airflow_cdc_provider.connectors.sources.mysql.catalog import fetch_all, read_variables
 from airflow_cdc_provider.connectors.sources.mysql.client import MysqlClient
-from airflow_cdc_provider.core.errors import SourceUnavailable
+from airflow_cdc_provider.connectors.sources.mysql.server_settings import COMMIT_ORDER, setting_problems
+from airflow_cdc_provider.core.errors import SourceUnavailable, raise_problems
 
 SETTLE_LIMIT_S = 60
 OWNER = re.compile(r"#\d+")
+
+
+def require_commit_order(connection: Any, client: MysqlClient) -> None:
+    """MySQL only. Raises CheckFailed (SRC095) if transactions cannot be waited for: they have no ids, or they become
+    visible in another order than that of the binlog."""
+    variables = read_variables(connection, *COMMIT_ORDER)
+    raise_problems(setting_problems(variables, COMMIT_ORDER, client.address))
 
 
 def wait_for_logged(connection: Any, client: MysqlClient) -> None:
