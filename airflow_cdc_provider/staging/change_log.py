@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 
 from airflow_cdc_provider.core.decisions.operator_decisions import FOLDER, OperatorDecision, decision_path
-from airflow_cdc_provider.core.errors import StagingInvalid
+from airflow_cdc_provider.core.errors import CheckFailed, StagingInvalid
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.log import change_log
 from airflow_cdc_provider.core.log.carry_over import CarryOver
@@ -18,7 +18,7 @@ from airflow_cdc_provider.core.log.registered_schemas import RegisteredSchema, r
 from airflow_cdc_provider.core.serde import from_plain, to_plain
 from airflow_cdc_provider.core.table.control_record import ControlRecord, split_token, token
 from airflow_cdc_provider.core.table.schema import TableSchema
-from airflow_cdc_provider.staging.store import Store
+from airflow_cdc_provider.staging.store import Store, not_exclusive
 
 
 class ChangeLog:
@@ -34,12 +34,15 @@ class ChangeLog:
         return str(unseal(self.store.read(change_log.LOG), self.store.url(change_log.LOG))["log_id"])
 
     def create(self, owner: str, created_at: str) -> str:
-        """Create the log if it does not exist, and return its id. Concurrent callers get the same id."""
-        body = {"log_id": uuid.uuid4().hex, "created_at": created_at, "owner": owner}
-        self.store.create(change_log.LOG, seal(body))
-        identity = self.identity()
-        assert identity is not None
-        return identity
+        """Create the log if it does not exist, and return its id. Concurrent callers get the same id. Raises
+        CheckFailed (ENV004) if the store does not create files exclusively: it is asked to create the log again."""
+        if not self.store.exists(change_log.LOG):
+            body = {"log_id": uuid.uuid4().hex, "created_at": created_at, "owner": owner}
+            self.store.create(change_log.LOG, seal(body))
+        content = self.store.read(change_log.LOG)
+        if self.store.create(change_log.LOG, content):
+            raise CheckFailed(not_exclusive(self.store))
+        return str(unseal(content, self.store.url(change_log.LOG))["log_id"])
 
     def sealed(self) -> int:
         """Number of the last sealed window; 0 if there is none. Numbers are consecutive from the oldest window on."""

@@ -86,13 +86,15 @@ def supports_exclusive_create(store: Store) -> bool:
 
 def store_problems(store: Store) -> list[Problem]:
     """A store must support exclusive creation. Raises StagingUnavailable if it is not writable."""
-    if supports_exclusive_create(store):
-        return []
-    return [
-        Problem(
-            "ENV004",
-            "staging does not support exclusive creation of files",
-            where=store.url(""),
-            do="use a file system with hard links, or an object store with conditional writes",
-        )
-    ]
+    return [] if supports_exclusive_create(store) else [not_exclusive(store)]
+
+
+def not_exclusive(store: Store) -> Problem:
+    return Problem(
+        "ENV004",
+        "staging does not support exclusive creation of files",
+        where=store.url(""),
+        found="a file was created that exists already",
+        do="use a file system with hard links, or an object store with conditional writes",
+        data="nothing was sealed; two processes could both seal a window",
+    )

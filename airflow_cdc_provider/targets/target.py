@@ -73,7 +73,7 @@ class TargetTables(Protocol):
 
     def refused(self, tables: Sequence[TableTask]) -> Mapping[str, Problem]:
         """Those of ``tables`` that no table of this target can hold as they are now: ``check`` reports the same
-        problems. By name of the task, with one request at most. Raises TargetUnavailable or CheckFailed."""
+        problems. By name of the task, with few requests. Raises TargetUnavailable or CheckFailed."""
 
     def existing(self, target_tables: Collection[str]) -> Collection[str]:
         """Those of the tables that exist now, of any origin, by one request for all of them. A table that the listing

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import CheckFailed, Problem, TargetUnavailable
+from airflow_cdc_provider.core.errors import CheckFailed, Problem, StagingUnavailable, TargetUnavailable
 from airflow_cdc_provider.core.spec.definition import TableRule, Target
 from airflow_cdc_provider.core.storage.locations import ABFSS, GS, S3
+from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
-from airflow_cdc_provider.core.table.states import TableState
+from airflow_cdc_provider.core.table.states import State, TableState
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.staging.local_store import LocalStore
 from airflow_cdc_provider.staging.open_store import open_store
@@ -26,6 +28,9 @@ pytestmark = pytest.mark.server
 SCHEMA = TableSchema("public.t", (Column("id", LogicalType(Kind.INT64), False),), ("id",))
 NO_BUCKET = {S3: "NoSuchBucket", GS: "NoSuchBucket", ABFSS: "ContainerNotFound"}
 TASK = TableTask("public.t", "t", SCHEMA, TableRule("public.t"), "", TableState.PENDING)
+CONTROL = ControlRecord(
+    "shop", "public.known", "l", "o", "a", 1, 1, "f", State(TableState.REPLICATING, "2026-01-01T00:00:00Z"), nonce="n"
+)
 
 
 @pytest.fixture(params=KINDS)
@@ -52,6 +57,17 @@ def test_a_store_that_ignores_conditions_is_reported(objects: ObjectStore) -> No
         (problem,) = check(objects.url("x"), connection)
         assert not supports_exclusive_create(open_store(objects.url("staging"), connection))
     assert problem.code == "TGT004" and "If-None-Match" in problem.do
+
+
+def test_no_first_copy_is_written_to_a_store_that_ignores_conditions(objects: ObjectStore) -> None:
+    """Two writers could commit the same version of the table. A copy that exists is not asked about."""
+    known = replace(TASK, table="public.known", control=CONTROL)
+    assert target(objects.url("x"), objects.connection).refused([TASK]) == {}
+    with relay_to(objects.address, forgetful=True) as relay:
+        found = target(objects.url("x"), objects.without_signed_headers(relay.address)).refused([TASK, known])
+    assert {table: problem.code for table, problem in found.items()} == {"public.t": "TGT004"}
+    with relay_to(objects.address, refusing=True) as relay, pytest.raises(StagingUnavailable, match="STG010"):
+        target(objects.url("x"), objects.at(relay.address)).refused([TASK])
 
 
 def test_a_store_that_refuses_access_is_reported(objects: ObjectStore) -> None:

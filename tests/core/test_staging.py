@@ -53,6 +53,26 @@ def test_of_many_processes_that_seal_a_window_one_wins_and_all_get_its_manifest(
     assert len({attempt for _, attempt in outcomes}) == 1
 
 
+class Forgetful(LocalStore):
+    """As an object store that ignores the conditions of requests."""
+
+    def create(self, path: str, content: bytes) -> bool:
+        self.write(path, content)
+        return True
+
+
+def test_a_log_is_only_opened_in_a_store_that_creates_files_exclusively(tmp_path: Path) -> None:
+    """With any other, two processes could both seal a window."""
+    with pytest.raises(CheckFailed, match="ENV004"):
+        ChangeLog(Forgetful(str(tmp_path / "new"))).create("o1", "2026-01-01T00:00:00Z")
+    folder = str(tmp_path / "shop")
+    log = ChangeLog(LocalStore(folder))
+    made, content = log.create("o1", "2026-01-01T00:00:00Z"), log.store.read("LOG")
+    with pytest.raises(CheckFailed, match="ENV004"):
+        ChangeLog(Forgetful(folder)).create("o1", "2026-01-02T00:00:00Z")
+    assert log.store.read("LOG") == content and log.create("o1", "2026-01-03T00:00:00Z") == made
+
+
 def test_links_and_parent_paths_are_never_followed(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()

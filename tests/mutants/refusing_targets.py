@@ -12,6 +12,20 @@ DATABASE = "tests/spark/test_database_check.py"
 
 REFUSING_TARGETS = (
     Mutant(
+        "a first copy is written where two writers can commit one version",
+        f"{TARGETS}/delta/target.py",
+        "exclusive_problems(self) if new else []",
+        "[]",
+        ("tests/connectors/test_bucket_check.py::test_no_first_copy_is_written_to_a_store_that_ignores_conditions",),
+    ),
+    Mutant(
+        "a log is opened in a store where two processes can seal a window",
+        "airflow_cdc_provider/staging/change_log.py",
+        "        if self.store.create(change_log.LOG, content):",
+        "        if not content:",
+        ("tests/core/test_staging.py",),
+    ),
+    Mutant(
         "a run does not ask what the target refuses",
         "airflow_cdc_provider/control/refused_tables.py",
         "or by_target.refused.get(table.task.table)",

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import CdcError, Problem, of_table
+from airflow_cdc_provider.core.errors import CdcError, Problem, StagingUnavailable, of_table
 from airflow_cdc_provider.core.storage.locations import ALLOWED, FOLDER, Location
 from airflow_cdc_provider.core.storage.stores import STORES
 from airflow_cdc_provider.staging.local_store import HAS_HARD_LINKS
@@ -60,8 +60,7 @@ def _check_location(target: CheckedTarget) -> Iterator[Problem]:
         yield Problem("TGT001", "a Delta target needs a location", where, "nothing", "a folder", "set target.location")
         return
     if target.parsed_location.scheme in STORES:
-        do = "use an object store that supports `If-None-Match: *`, as S3, Azure and Cloud Storage do"
-        yield from _check_exclusive_creation(target, target.location, Problem("TGT004", NOT_EXCLUSIVE, where, do=do))
+        yield from _reported(target)
         return
     if target.parsed_location.scheme != FOLDER or not target.location.startswith("/"):
         yield Problem("TGT001", "storage type not supported for Delta tables", where, target.location, ALLOWED)
@@ -69,19 +68,34 @@ def _check_location(target: CheckedTarget) -> Iterator[Problem]:
     if unwritable := list(check_folder_writable(target.location)):
         yield from unwritable
         return
-    do = "use such a file system, or an object store with conditional writes"
-    not_exclusive = Problem("TGT004", NOT_EXCLUSIVE, where, "no hard links", HAS_HARD_LINKS, do)
-    yield from _check_exclusive_creation(target, str(nearest_existing_folder(target.location)), not_exclusive)
+    yield from _reported(target)
 
 
-def _check_exclusive_creation(target: CheckedTarget, location: str, not_exclusive: Problem) -> Iterator[Problem]:
-    """The storage must be reachable and writable, and create files exclusively: otherwise two writers could both commit
-    the same version of a table."""
+def _reported(target: CheckedTarget) -> Iterator[Problem]:
     try:
-        if not supports_exclusive_create(open_store(location, target.connection)):
-            yield not_exclusive
+        yield from exclusive_problems(target)
     except CdcError as error:
-        yield from (not_exclusive if problem.code == "STG011" else problem for problem in error.problems)
+        yield from error.problems
+
+
+def exclusive_problems(target: CheckedTarget) -> list[Problem]:
+    """The storage must create files exclusively: otherwise two writers could both commit the same version of a table.
+    Raises StagingUnavailable if it is not reachable or not writable, CheckFailed for a connection that is not valid."""
+    where, location = f"target.location {target.location}", target.location
+    do = "use an object store that supports `If-None-Match: *`, as S3, Azure and Cloud Storage do"
+    not_exclusive = Problem("TGT004", NOT_EXCLUSIVE, where, do=do)
+    if target.parsed_location.scheme not in STORES:
+        location, do = (
+            str(nearest_existing_folder(location)),
+            "use such a file system, or an object store with conditional writes",
+        )
+        not_exclusive = Problem("TGT004", NOT_EXCLUSIVE, where, "no hard links", HAS_HARD_LINKS, do)
+    try:
+        return [] if supports_exclusive_create(open_store(location, target.connection)) else [not_exclusive]
+    except StagingUnavailable as error:
+        if all(problem.code == "STG011" for problem in error.problems):
+            return [not_exclusive]
+        raise
 
 
 def table_problems(target: CheckedTarget, task: TableTask) -> Iterator[Problem]:

@@ -23,7 +23,7 @@ from airflow_cdc_provider.staging.open_store import open_store
 from airflow_cdc_provider.staging.store import Store
 from airflow_cdc_provider.targets.common_checks import first_problems
 from airflow_cdc_provider.targets.delta import alterations as column_alterations
-from airflow_cdc_provider.targets.delta.check import check_tables, table_problems
+from airflow_cdc_provider.targets.delta.check import check_tables, exclusive_problems, table_problems
 from airflow_cdc_provider.targets.delta.cuts import remove_cuts, write_cut
 from airflow_cdc_provider.targets.delta.empty_append import append_empty
 from airflow_cdc_provider.targets.delta.history import Commit, TableHistory, newest_record, read_commit, read_history
@@ -87,7 +87,12 @@ class DeltaTarget(VersionedTarget):
         return check_tables(self, tables)
 
     def refused(self, tables: Sequence[TableTask]) -> Mapping[str, Problem]:
-        return first_problems(tables, lambda task: table_problems(self, task))
+        """A first copy also needs a storage that creates files exclusively, which is tried."""
+        new = [task.table for task in tables if task.control is None]
+        of_storage = exclusive_problems(self) if new else []
+        return first_problems(
+            tables, lambda task: [*(of_storage if task.table in new else ()), *table_problems(self, task)]
+        )
 
     def tls_warnings(self) -> list[Problem]:
         return store_tls_warnings(self.location, self.connection)
