@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from airflow_cdc_provider.control.inventory import known_tables
+from airflow_cdc_provider.control.own_tables import require_own_tables
 from airflow_cdc_provider.control.quarantine import QuarantineCase, open_cases, record_decisions
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.core.decisions.commands import Command, CommandKind, CommandStatus, key_used
@@ -163,6 +164,7 @@ def _submit(
     by: str,
 ) -> Command:
     """Submit the command, or return the pending one for the same records, unless a run has begun to carry that out."""
+    require_own_tables(replicator)
     tables = tuple(sorted({case.copy for case in cases}))
     records = sorted(case.record.id for case in cases)
     if not key:

@@ -9,6 +9,7 @@ from typing import Any
 
 from airflow_cdc_provider.control.immediate_commands import IMMEDIATE, carry_out
 from airflow_cdc_provider.control.inventory import known_tables
+from airflow_cdc_provider.control.own_tables import require_own_tables
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.core.decisions.commands import Command, CommandKind
 from airflow_cdc_provider.core.errors import Retryable
@@ -18,7 +19,10 @@ def submit_command(
     replicator: Replicator, kind: CommandKind, tables: Sequence[str], arguments: dict[str, Any], key: str, by: str
 ) -> Command:
     """Store the command before any effect. ``key``: a second command with it is the first one; empty for none. Raises
-    CommandRefused (CMD002) if the key belongs to another command."""
+    CommandRefused (CMD002) if the key belongs to another command, ForeignTarget (STA007) if no run would carry it
+    out."""
+    if kind not in IMMEDIATE:
+        require_own_tables(replicator)
     command = replicator.state.request(replicator.name, kind, tables, arguments, key or str(uuid.uuid4()), by)
     return _carry_out_now(replicator, command, by) if kind in IMMEDIATE else command
 

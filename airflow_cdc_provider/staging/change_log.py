@@ -232,6 +232,11 @@ class ChangeLog:
         names = [name.removesuffix(".json").partition("-") for name in self.store.names(control_folder(table))]
         return [(int(fence), int(window)) for fence, _, window in names]
 
+    def newest_control(self, table: str) -> ControlRecord | None:
+        """The control record with the highest token; its commit may not have happened."""
+        tokens = self._control_tokens(table)
+        return self.control(table, token(*max(tokens))) if tokens else None
+
     def control(self, table: str, token: int) -> ControlRecord | None:
         """The control record with a token; None if there is none."""
         path = change_log.control_path(table, *split_token(token))

@@ -10,7 +10,8 @@ from airflow.triggers.base import BaseTrigger, TriggerEvent
 from asgiref.sync import sync_to_async
 
 from airflow_cdc_provider.control.dry_run import dry_run
-from airflow_cdc_provider.core.errors import CdcError
+from airflow_cdc_provider.core.decisions.table_checks import FOREIGN
+from airflow_cdc_provider.core.errors import CdcError, ForeignTarget
 from airflow_cdc_provider.operators.replicator_task import open_with_connections
 
 
@@ -43,5 +44,9 @@ class ChangesTrigger(BaseTrigger):
 
 
 def changes_available(definition: dict[str, Any]) -> bool:
-    """Whether a run would make progress now. Raises CdcError if source, target or staging cannot be read."""
-    return dry_run(open_with_connections(definition)).has_work
+    """Whether a run would make progress now. Raises CdcError if source, target or staging cannot be read, or if this
+    process has another state store than the runs: it would wait for ever."""
+    preview = dry_run(open_with_connections(definition))
+    if (stop := preview.decision.stop) and stop.code == FOREIGN:
+        raise ForeignTarget(stop)
+    return preview.has_work

@@ -377,4 +377,18 @@ COMMANDS = (
         "if access was revoked, {GRANTED_AGAIN[:35]}. If",
         ("tests/provider/test_dropped_tables.py",),
     ),
+    Mutant(
+        "a command is stored that no run would see",
+        f"{CONTROL}/submit_commands.py",
+        "        require_own_tables(replicator)\n",
+        "        pass\n",
+        (OTHER_STORES,),
+    ),
+    Mutant(
+        "a sensor with another state store waits for ever",
+        "airflow_cdc_provider/triggers/changes.py",
+        "        raise ForeignTarget(stop)\n",
+        "        return False\n",
+        (SENSOR,),
+    ),
 )

@@ -26,6 +26,7 @@ from airflow_cdc_provider.factory import definition_of
 from airflow_cdc_provider.operators import replicator_task
 from airflow_cdc_provider.operators.failures import TaskFailed
 from airflow_cdc_provider.sensors.changes import ChangesAvailableSensor
+from airflow_cdc_provider.state.store import StateStore
 from airflow_cdc_provider.triggers.changes import ChangesTrigger
 from tests.provider.run_harness import RunHarness
 from tests.provider.waiting_table import QUESTION, ask
@@ -51,6 +52,17 @@ def harness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunHarness:
 
 def sensor(harness: RunHarness, **more: Any) -> ChangesAvailableSensor:
     return ChangesAvailableSensor(task_id="changes", definition=to_plain(harness.definition), **more)
+
+
+def test_a_process_with_another_state_store_does_not_wait_for_ever(harness: RunHarness) -> None:
+    """As the triggerer in a container of its own, without a shared file."""
+    harness.source.change("public.a")
+    harness.state = StateStore(f"sqlite:///{harness.folder}/triggerer.db")
+    event = fired(harness, lambda: None).payload
+    assert not event["retryable"]
+    assert "STA007" in event["problem"] and "connection cdc_state" in event["problem"]
+    with pytest.raises(AirflowFailException, match="STA007"):
+        sensor(harness).poke({})
 
 
 def test_the_sensor_waits_until_an_idle_source_has_changes(harness: RunHarness) -> None:

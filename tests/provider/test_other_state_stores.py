@@ -72,3 +72,18 @@ def test_a_resync_leaves_out_a_copy_that_another_state_store_took_over(harness: 
     assert harness.reconcile("r2") == ()
     assert harness.control(A) == taken
     assert harness.state.claims("shop") == ()
+
+
+@pytest.mark.parametrize("kind", [CommandKind.RESYNC, CommandKind.VERIFY])
+def test_a_command_that_no_run_would_see_is_refused(harness: RunHarness, other: RunHarness, kind: CommandKind) -> None:
+    with pytest.raises(ForeignTarget, match=r"STA007.*connection cdc_state"):
+        submit_command(other.replicator, kind, (A,), {}, "", "ann")
+    assert other.state.pending("shop") == ()
+    assert submit_command(harness.replicator, kind, (A,), {}, "", "ann").status is CommandStatus.PENDING
+    rebuild_index(other.replicator, "ann")
+    assert submit_command(other.replicator, kind, (A,), {}, "", "ann").status is CommandStatus.PENDING
+
+
+def test_a_command_before_the_first_copy_is_of_any_state_store(tmp_path: Path) -> None:
+    harness = RunHarness(tmp_path)
+    assert submit_command(harness.replicator, CommandKind.RESYNC, (A,), {}, "", "ann").status is CommandStatus.PENDING

@@ -8,6 +8,9 @@ from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.source_names import in_shell
 
+FOREIGN = "STA007"
+"""The problem of a copy that the runs of another state store write."""
+
 
 def check_owner(facts: Facts, table: TableFacts, control: ControlRecord) -> Problem | None:
     name = table.task.table
@@ -29,12 +32,13 @@ def check_store(replicator: str, table: str, target: str, control: ControlRecord
     if control.owner == owner:
         return None
     return Problem(
-        "STA007",
+        FOREIGN,
         f"{table} belongs to another state store",
         where=target,
         found=f"owner {control.owner}",
         allowed=f"owner {owner}",
-        do="stop the other Airflow, or restore its state store; only if no other Airflow writes this table: "
+        do="if both are of one Airflow, give all its processes one state store by the connection cdc_state; else stop "
+        "the other Airflow, or restore its state store; only if no other Airflow writes this table: "
         f"airflow cdc state rebuild {replicator}",
         data="nothing was written to it",
     )
