@@ -17,9 +17,10 @@ from airflow_cdc_provider.core.decisions.alerts import WHOLE_REPLICATOR, Alert, 
 from airflow_cdc_provider.core.serde import from_plain, to_plain
 from airflow_cdc_provider.core.times import utc_now
 from airflow_cdc_provider.state import tables as t
-from airflow_cdc_provider.state.database import Database, insert
+from airflow_cdc_provider.state.database import Database, insert, repeats_conflicts
 
 
+@repeats_conflicts
 class Alerts:
     def __init__(self, database: Database) -> None:
         self._database = database

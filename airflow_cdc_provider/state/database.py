@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from functools import wraps
+from inspect import isfunction
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -14,6 +17,18 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 from airflow_cdc_provider.core.errors import StateUnavailable
 from airflow_cdc_provider.state import tables
 from airflow_cdc_provider.state.engine import open_engine
+
+T = TypeVar("T")
+
+CONFLICTS = frozenset({"40001", "40P01"})
+"""PostgreSQL's codes of serialization failures and deadlocks."""
+
+TRIES = 5
+PAUSE_S = 0.1
+
+
+class Conflict(StateUnavailable):
+    """The database has ended the transaction because of another one."""
 
 
 class Database:
@@ -45,15 +60,59 @@ class Database:
         except IntegrityError:
             raise  # a key that is in use: the database works
         except (DBAPIError, OSError, UnicodeError) as error:  # UnicodeError: an invalid host name
-            raise StateUnavailable.of(
-                "STA010",
-                "the state store cannot be used",
-                where=sa.engine.make_url(self.url).render_as_string(hide_password=True),
-                found=str(error.orig if isinstance(error, DBAPIError) else error).splitlines()[0][:200],
-                do="restore the database; a damaged SQLite file can be removed and rebuilt with "
-                "`airflow cdc state rebuild`",
-                data="source, change log and target tables are unchanged",
-            ) from error
+            conflict = isinstance(error, DBAPIError) and getattr(error.orig, "sqlstate", "") in CONFLICTS
+            raise (self._conflict if conflict else self._unavailable)(error) from error
+
+    def _unavailable(self, error: Exception) -> StateUnavailable:
+        return StateUnavailable.of(
+            "STA010",
+            "the state store cannot be used",
+            where=self._where,
+            found=_text(error),
+            do="restore the database; a damaged SQLite file can be removed and rebuilt with "
+            "`airflow cdc state rebuild`",
+            data="source, change log and target tables are unchanged",
+        )
+
+    def _conflict(self, error: Exception) -> Conflict:
+        return Conflict.of(
+            "STA010",
+            "the state store cannot be used",
+            where=self._where,
+            found=_text(error),
+            do="nothing: the next try repeats it; if it lasts, end long transactions in the database",
+            data="source, change log and target tables are unchanged",
+        )
+
+    @property
+    def _where(self) -> str:
+        return sa.engine.make_url(self.url).render_as_string(hide_password=True)
+
+
+def _text(error: Exception) -> str:
+    return str(error.orig if isinstance(error, DBAPIError) else error).splitlines()[0][:200]
+
+
+def repeats_conflicts(cls: type[T]) -> type[T]:
+    """Each public method of the class, which is one transaction or may be repeated as a whole, is repeated where the
+    database has ended a transaction because of another one, or another one has taken its key."""
+    for name, member in list(vars(cls).items()):
+        if isfunction(member) and not name.startswith("_"):
+            setattr(cls, name, _repeated(member))
+    return cls
+
+
+def _repeated(method: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(method)
+    def repeat(*args: Any, **kwargs: Any) -> Any:
+        for number in range(1, TRIES):
+            try:
+                return method(*args, **kwargs)
+            except (Conflict, IntegrityError):
+                time.sleep(random.uniform(0, PAUSE_S * number))
+        return method(*args, **kwargs)
+
+    return repeat
 
 
 def now(connection: Connection) -> float:

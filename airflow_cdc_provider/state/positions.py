@@ -10,9 +10,10 @@ import sqlalchemy as sa
 from airflow_cdc_provider.core.decisions.stream_positions import StreamPositions
 from airflow_cdc_provider.core.serde import from_plain, to_plain
 from airflow_cdc_provider.state import tables as t
-from airflow_cdc_provider.state.database import Database, insert
+from airflow_cdc_provider.state.database import Database, insert, repeats_conflicts
 
 
+@repeats_conflicts
 class PositionEntries:
     def __init__(self, database: Database) -> None:
         self._database = database

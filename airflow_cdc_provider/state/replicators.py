@@ -13,13 +13,14 @@ from sqlalchemy.engine import Connection
 from airflow_cdc_provider.core.decisions.replicator_changes import ReplicatorEntry
 from airflow_cdc_provider.core.serde import from_plain, to_plain
 from airflow_cdc_provider.state import tables as t
-from airflow_cdc_provider.state.database import Database, insert
+from airflow_cdc_provider.state.database import Database, insert, repeats_conflicts
 
 FORMAT = 1
 
 Change = Callable[[ReplicatorEntry | None], ReplicatorEntry | None]
 
 
+@repeats_conflicts
 class ReplicatorEntries:
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -25,13 +25,14 @@ from airflow_cdc_provider.core.table.state_rows import AttemptRow, AuditEntry, C
 from airflow_cdc_provider.core.times import utc_now, utc_text
 from airflow_cdc_provider.state import tables as t
 from airflow_cdc_provider.state.alerts import Alerts
-from airflow_cdc_provider.state.database import Database, insert, now
+from airflow_cdc_provider.state.database import Database, insert, now, repeats_conflicts
 from airflow_cdc_provider.state.positions import PositionEntries
 from airflow_cdc_provider.state.replicators import ReplicatorEntries
 from airflow_cdc_provider.state.rows import attempt_of, command_of, command_values, table_row
 from airflow_cdc_provider.state.summaries import read_summaries, write_summary
 
 
+@repeats_conflicts
 class StateStore:
     """Does no I/O on construction. Every method raises StateUnavailable (STA010) if the database cannot be reached, and
     CheckFailed (STA002) if it belongs to a newer version."""

@@ -67,11 +67,13 @@ LIMITS: Mapping[str, str] = {
 SETTINGS: Mapping[str, str] = {**LIMITS, **TEXTS, **STATEMENTS, **ROWS}
 
 
-def settings_statement(settings: Mapping[str, str] = SETTINGS) -> str:
-    """One text for all versions and clients. The limit of a statement comes first, because it also limits this one."""
+def settings_statement(settings: Mapping[str, str] = SETTINGS, of_transaction: bool = False) -> str:
+    """One text for all versions and clients. The limit of a statement comes first, because it also limits this one.
+    ``of_transaction``: the settings end with the transaction, so that a pooler may give the session to others."""
+    local, is_local = ("LOCAL ", "true") if of_transaction else ("", "false")
     rows = ", ".join(f"('{name}', '{value}')" for name, value in settings.items())
     return (
-        "SET statement_timeout TO 0; "
-        f"SELECT pg_catalog.set_config(name, value, false) FROM (VALUES {rows}) AS fixed (name, value) "
+        f"SET {local}statement_timeout TO 0; "
+        f"SELECT pg_catalog.set_config(name, value, {is_local}) FROM (VALUES {rows}) AS fixed (name, value) "
         "WHERE pg_catalog.current_setting(name, true) OPERATOR(pg_catalog.<>) value"
     )
