@@ -119,10 +119,11 @@ def _write_rows(replicator: Replicator, named: Mapping[str, str], changed: Colle
     no open command is about. ``changed``: the tables that the command changed."""
     controls = {table: replicator.targets.state(table, target).control for table, target in named.items()}
     stopped = stopped_copies(replicator, [table for table, control in controls.items() if control is None])
+    at = replicator.state.now()
     replicator.state.change_tables(
         replicator.name,
         lambda before: [
-            current_row(table, named[table], control, before.get(table), utc_now())
+            current_row(table, named[table], control, before.get(table), at)
             if control
             else row_of_copy(before[table], stopped.get(table))
             for table, control in controls.items()

@@ -21,7 +21,6 @@ from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.copies import source_table
 from airflow_cdc_provider.core.table.state_rows import TableRow
 from airflow_cdc_provider.core.table.states import DROPPING, WITHOUT_COPY, TableState
-from airflow_cdc_provider.core.times import utc_now
 
 
 def known_tables(replicator: Replicator) -> dict[str, str]:
@@ -46,7 +45,7 @@ def rebuild_index(replicator: Replicator, actor: str) -> RebuiltIndex:
     """Rebuild the index of a replicator from targets and staging alone. Paused and blocked tables keep their state. A
     table of another state store is taken over by a fence: from then on the target rejects commits of that store. A copy
     that is dropped in part has a row, so that a run finishes its drop."""
-    state, at, tables = replicator.state, utc_now(), tables_in_staging(replicator)
+    state, at, tables = replicator.state, replicator.state.now(), tables_in_staging(replicator)
     allowed, manifests = replicator.definition.freshness, [*replicator.log.manifests(1)]
     rows, unread, marked = list[TableRow](), list[Problem](), marked_copies(replicator, tables)
     for table, target_table in tables.items():

@@ -104,14 +104,14 @@ def pause_stream(replicator: Replicator, run_id: str, log_info: LogInfo) -> tupl
             log_info(f"{task.table} is skipped: {error}")
             continue
         failpoint("resync.fenced")
-        state.change_tables(name, partial(_current_rows, task, record))
+        state.change_tables(name, partial(_current_rows, task, record, state.now()))
         log_info(f"{task.table} is resyncing under fencing token {record.fence}: {reason}")
         paused.append(task.table)
     return tuple(paused)
 
 
-def _current_rows(task: TableTask, record: ControlRecord, before: Mapping[str, TableRow]) -> list[TableRow]:
-    return [current_row(task.table, task.target, record, before.get(task.table), utc_now())]
+def _current_rows(task: TableTask, record: ControlRecord, at: str, before: Mapping[str, TableRow]) -> list[TableRow]:
+    return [current_row(task.table, task.target, record, before.get(task.table), at)]
 
 
 def resume_stream(replicator: Replicator, run_id: str, log_info: LogInfo) -> tuple[str, ...]:

@@ -104,10 +104,11 @@ def _refresh_rows(renamed: Replicator) -> None:
     states = {
         table: (target, renamed.targets.state(table, target).control) for table, target in every_table(renamed).items()
     }
+    at = renamed.state.now()
     renamed.state.change_tables(
         renamed.name,
         lambda before: [
-            current_row(table, target, control, before.get(table), utc_now())
+            current_row(table, target, control, before.get(table), at)
             for table, (target, control) in states.items()
             if control is not None
         ],

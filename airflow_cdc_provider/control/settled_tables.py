@@ -17,7 +17,8 @@ SETTLED_FOR = timedelta(hours=1)
 
 
 def settled_tables(rows: Mapping[str, TableRow], claims: Iterable[Claim], sealed: int, at: str) -> set[str]:
-    """Copies that were read recently, are replicating, and have nothing left to apply or to fetch."""
+    """Copies that were read recently, are replicating, and have nothing left to apply or to fetch. ``at``: now, by the
+    state store's clock, as ``seen_at`` is. Its clock may have been set back since."""
     claimed = {claim.table for claim in claims}
     since = (datetime.fromisoformat(at) - SETTLED_FOR).isoformat(timespec="milliseconds")
     return {
@@ -27,7 +28,7 @@ def settled_tables(rows: Mapping[str, TableRow], claims: Iterable[Claim], sealed
         and row.control is not None
         and not row.control.carry.dirty
         and row.passed >= sealed
-        and row.seen_at > since
+        and since < row.seen_at <= at
         and table not in claimed
     }
 

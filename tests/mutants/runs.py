@@ -14,6 +14,20 @@ SETTLED = "tests/provider/test_settled_tables.py"
 
 RUNS = (
     Mutant(
+        "a command reads a target by the clock of its own host",
+        f"{CONTROL}/immediate_commands.py",
+        "    at = replicator.state.now()\n",
+        "    at = utc_now()\n",
+        (SETTLED,),
+    ),
+    Mutant(
+        "a target that was read later than now is not read",
+        f"{CONTROL}/settled_tables.py",
+        "since < row.seen_at <= at",
+        "since < row.seen_at",
+        (SETTLED,),
+    ),
+    Mutant(
         "an idle run does not ask which tables exist",
         f"{CONTROL}/observe.py",
         "    settled = present_tables(replicator.targets, selections, settled)\n",

@@ -5,11 +5,17 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 from typing import TypeVar
 
 import pytest
 
+from airflow_cdc_provider.control import immediate_commands, inventory, reconcile, rename_replicator
+from airflow_cdc_provider.control.settled_tables import settled_tables
+from airflow_cdc_provider.control.submit_commands import submit_command
+from airflow_cdc_provider.core.decisions.commands import CommandKind
 from airflow_cdc_provider.core.errors import TargetUnavailable
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.targets.target import TargetState
@@ -109,3 +115,38 @@ def test_a_run_with_changes_reads_every_table_and_asks_for_no_list(target: type[
     forget(target)
     harness.open("r2")
     assert (set(target.read), target.listed) == ({"public.a", "public.b"}, [])
+
+
+AHEAD = "2126-01-01T00:00:00.000+00:00"
+"""By the clock of the host of a command or of a worker; a run compares by that of the state store."""
+
+
+@pytest.mark.parametrize("module", [immediate_commands, reconcile, inventory, rename_replicator])
+def test_the_time_at_which_a_target_was_read_is_that_of_the_state_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: ModuleType
+) -> None:
+    harness = RunHarness(tmp_path)
+    harness.run("r1")
+    monkeypatch.setattr(module, "utc_now", lambda: AHEAD, raising=False)
+    before = harness.state.now()
+    if module is immediate_commands:
+        submit_command(harness.replicator, CommandKind.PAUSE, ("public.a",), {}, "", "ann")
+    elif module is reconcile:
+        harness.request(CommandKind.RESYNC, "public.a")
+        harness.open("r2")
+        reconcile.pause_stream(harness.replicator, "r2", print)
+    elif module is inventory:
+        inventory.rebuild_index(harness.replicator, "ann")
+    else:
+        rename_replicator._refresh_rows(harness.replicator)
+    assert before <= harness.state.tables("shop")["public.a"].seen_at <= harness.state.now()
+
+
+def test_a_table_that_was_read_later_than_now_is_not_settled(tmp_path: Path) -> None:
+    harness = RunHarness(tmp_path)
+    harness.run("r1")
+    harness.run("r2")
+    rows, sealed, at = harness.state.tables("shop"), harness.replicator.log.sealed(), harness.state.now()
+    assert settled_tables(rows, (), sealed, at) == set(rows)
+    rows["public.a"] = replace(rows["public.a"], seen_at=AHEAD)
+    assert settled_tables(rows, (), sealed, at) == {"public.b"}

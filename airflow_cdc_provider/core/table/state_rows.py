@@ -63,7 +63,8 @@ class TableRow:
     nothing to apply. ``fresh_at``: the target contains the source's state up to this time of the source's clock, which
     was ``clock_ahead_s`` ahead of the state store's. ``rows``: counted at
     ``rows_at``, still valid if ``rows_current``. ``changes``: counted since the last copy, up to ``counted_run``.
-    ``engine``: what did the work of the last commit. ``withheld``: new columns of a sensitive table.
+    ``engine``: what did the work of the last commit. ``seen_at``: when the target was read, by the state store's
+    clock. ``withheld``: new columns of a sensitive table.
     ``question``: what a new table waits for. ``verified``: the last comparison with the source. ``attainment``: how
     long the copy was late. ``recent``: changes by half hour, see ``recent_changes``; ``costs``: by day. ``backlog``:
     bytes of the change log that the copy did not have at the end of the last run. ``history``: the last states, the
