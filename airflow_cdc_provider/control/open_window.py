@@ -7,11 +7,9 @@ so that a later loss of the stream is detected.
 from __future__ import annotations
 
 import contextlib
-import json
 import uuid
 from collections.abc import Collection
 from dataclasses import replace
-from datetime import datetime
 from functools import partial
 
 from airflow_cdc_provider.control.answers import carry_out_answers
@@ -33,9 +31,10 @@ from airflow_cdc_provider.core.decisions.facts import Facts
 from airflow_cdc_provider.core.decisions.run_beside import RunBeside
 from airflow_cdc_provider.core.decisions.run_decision import RunDecision, decide
 from airflow_cdc_provider.core.decisions.steps import TableTask
+from airflow_cdc_provider.core.decisions.table_checks import FOREIGN
 from airflow_cdc_provider.core.errors import UNREADABLE, Blocked, Fenced
 from airflow_cdc_provider.core.failpoints import failpoint
-from airflow_cdc_provider.core.log.change_log import EXPIRED, Hole, Manifest, TableSlice, run_plan_path
+from airflow_cdc_provider.core.log.change_log import EXPIRED, Hole, Manifest, TableSlice
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.serde import from_plain, to_plain
 from airflow_cdc_provider.core.spec.selected_columns import withheld_note
@@ -48,11 +47,12 @@ def open_window(replicator: Replicator, run: RunContext, log_info: LogInfo) -> R
     """Decide the run and do everything that needs no Spark: pause, resume, open the stream, seal an empty window, fence
     restored tables, write comments of columns.
 
-    Writes ``plan.json`` for later tasks to the run's folder. Raises Blocked (CMD020 to CMD023) if the
+    Writes ``plan.json`` for later tasks to the run's folder. Does nothing else if the copies belong to another state
+    store: their drops, commands and rewinds are of that one. Raises Blocked (CMD020 to CMD023) if the
     replicator was deleted, renamed or moved."""
     name, state = replicator.name, replicator.state
     register(state, replicator.definition)
-    delete_decision(replicator, run.run_id)
+    replicator.run(run.run_id).delete_decision()  # close_window must not use that of an earlier opening
     replicator.log.create(state.owner(), utc_now())
     run = replace(
         run,
@@ -62,6 +62,9 @@ def open_window(replicator: Replicator, run: RunContext, log_info: LogInfo) -> R
     run = replace(run, beside=run_beside(replicator, run.run_id))
     failpoint("open.after_lanes")
     observation = observe(replicator, run)
+    decision = decide(observation.facts)
+    if decision.stop is not None and decision.stop.code == FOREIGN:
+        return _start(replicator, run, decision, observation)
     drops = finish_begun_drops(replicator, observation, run.run_id, log_info)
     if drops:
         observation = with_unfinished(observe(replicator, run, use_index=False), drops)
@@ -97,6 +100,10 @@ def open_window(replicator: Replicator, run: RunContext, log_info: LogInfo) -> R
     for table in observation.facts.tables:
         if table.task.withheld:
             log_info(withheld_note(table.task.table, table.task.withheld))
+    return _start(replicator, run, decision, observation)
+
+
+def _start(replicator: Replicator, run: RunContext, decision: RunDecision, observation: Observation) -> RunDecision:
     decision = replace(decision, plan=replace(decision.plan, opening=uuid.uuid4().hex))
     _claim_and_start(replicator, run, decision, observation.states)
     _write_decision(replicator, run.run_id, decision)
@@ -117,17 +124,10 @@ def _finish_rewinds(
     return bool(rewinding)
 
 
-def delete_decision(replicator: Replicator, run_id: str) -> None:
-    """Before a run is opened again: close_window must not use its earlier decision."""
-    replicator.log.store.delete(_decision_path(run_id))
-
-
 def read_decision(replicator: Replicator, run_id: str) -> RunDecision | None:
     """None if the run ended before its decision."""
-    path = _decision_path(run_id)
-    if not replicator.log.store.exists(path):
-        return None
-    return from_plain(RunDecision, json.loads(replicator.log.store.read(path)))
+    decision = replicator.run(run_id).decision()
+    return None if decision is None else from_plain(RunDecision, decision)
 
 
 def run_beside(replicator: Replicator, run_id: str) -> RunBeside | None:
@@ -138,13 +138,6 @@ def run_beside(replicator: Replicator, run_id: str) -> RunBeside | None:
         return None
     decision = read_decision(replicator, holder)
     return RunBeside(holder, decision.plan if decision else None)
-
-
-def read_decision_time(replicator: Replicator, run_id: str) -> datetime | None:
-    path = _decision_path(run_id)
-    if not replicator.log.store.exists(path):
-        return None
-    return datetime.fromisoformat(json.loads(replicator.log.store.read(path))["at"])
 
 
 def reopen_stream(replicator: Replicator, facts: Facts, log_info: LogInfo) -> None:
@@ -285,11 +278,8 @@ def _approve_deletes(replicator: Replicator, command_id: str, decision: RunDecis
 
 
 def _write_decision(replicator: Replicator, run_id: str, decision: RunDecision) -> None:
+    files = replicator.new_run(run_id)
     failpoint("plan.before")
-    replicator.run(run_id).write_plan(decision.plan)
+    files.write_plan(decision.plan)
     failpoint("plan.after")
-    replicator.log.store.write(_decision_path(run_id), json.dumps(to_plain(decision), ensure_ascii=False).encode())
-
-
-def _decision_path(run_id: str) -> str:
-    return run_plan_path(run_id).replace("plan.json", "decision.json")
+    files.write_decision(to_plain(decision))

@@ -13,7 +13,7 @@ from airflow_cdc_provider.core.connections.connection_info import Secrets
 from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.staging.open_store import open_log
-from airflow_cdc_provider.staging.run_files import RunFiles
+from airflow_cdc_provider.staging.run_files import RunFiles, find_run, own_run
 from airflow_cdc_provider.state.store import StateStore
 from airflow_cdc_provider.targets.registry import Targets, open_targets
 
@@ -37,7 +37,12 @@ class Replicator:
         return self.definition.name
 
     def run(self, run_id: str) -> RunFiles:
-        return RunFiles(self.log.store, run_id)
+        """A run that was opened."""
+        return find_run(self.log.store, self.state.owner(), run_id)
+
+    def new_run(self, run_id: str) -> RunFiles:
+        """A run that is being opened."""
+        return own_run(self.log.store, self.state.owner(), run_id)
 
 
 def open_replicator(definition: Definition, secrets: Secrets, state: StateStore) -> Replicator:

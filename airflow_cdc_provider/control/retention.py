@@ -10,10 +10,8 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
-from urllib.parse import unquote
 
 from airflow_cdc_provider.control.fences import commit_fence
-from airflow_cdc_provider.control.open_window import read_decision_time
 from airflow_cdc_provider.control.replicator import LogInfo, Replicator
 from airflow_cdc_provider.control.reports import remove_old_reports
 from airflow_cdc_provider.core.errors import Fenced
@@ -22,6 +20,7 @@ from airflow_cdc_provider.core.log import change_log
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.state_rows import LEASE_S, Claim, Lane
 from airflow_cdc_provider.core.table.states import TAKES_CHANGES, WITHOUT_COPY
+from airflow_cdc_provider.staging.run_files import RunFiles, all_runs
 
 CONTROLS_EVERY_WINDOWS = 100
 """How often control records are cleaned. Each cleaning reads the oldest version of every target table."""
@@ -153,7 +152,11 @@ def _move_cursor(replicator: Replicator, run_id: str, table: TableProgress, cont
 
 def _clean_batches(replicator: Replicator, run_id: str) -> None:
     """Only the merge of the same run reads a batch."""
-    run, store = replicator.run(run_id), replicator.log.store
+    _remove_batches(replicator.run(run_id))
+
+
+def _remove_batches(run: RunFiles) -> None:
+    store = run.store
     steps = [step for task in BATCH_TASKS for files in run.submissions(task) if (step := files.step()) is not None]
     attempts = tuple({step.attempt for step in steps})
     for folder in store.names(change_log.BATCHES) if attempts else []:
@@ -166,19 +169,18 @@ def _clean_batches(replicator: Replicator, run_id: str) -> None:
 def _clean_runs(replicator: Replicator, run_id: str, now: str) -> None:
     """Run ids sort by time within their kind (``scheduled__…``, ``manual__…``). A run without a decision is as old as
     the next run of its kind that has one. A run that is still copying is kept."""
-    store = replicator.log.store
     before = datetime.fromisoformat(now) - replicator.definition.staging.retain
-    runs = sorted(map(unquote, store.names(change_log.STEPS)))
     keep = {run_id, *(claim.run_id for claim in replicator.state.claims(replicator.name))}
-    for _, kind in groupby(runs, key=lambda name: name.partition("__")[0]):
-        older: list[str] = []
-        for other in kind:
-            decided = read_decision_time(replicator, other)
-            if other in keep or (decided is not None and decided >= before):
+    runs = (run for of_store in all_runs(replicator.log.store) for run in sorted(of_store, key=lambda one: one.run_id))
+    for _, kind in groupby(runs, key=lambda run: (run.path.rpartition("/")[0], run.run_id.partition("__")[0])):
+        older: list[RunFiles] = []
+        for run in kind:
+            decision = run.decision()
+            if run.run_id in keep or (decision is not None and datetime.fromisoformat(decision["at"]) >= before):
                 break
-            older.append(other)
-            if decided is not None:
+            older.append(run)
+            if decision is not None:
                 for removable in older:
-                    _clean_batches(replicator, removable)
-                    store.delete(change_log.run_plan_path(removable).removesuffix("/plan.json"))
+                    _remove_batches(removable)
+                    removable.delete()
                 older.clear()

@@ -1,9 +1,14 @@
 """Files that the tasks of one DAG run exchange: the run plan, and per submission a folder with step and result.
 
-steps/<run>/plan.json                               written by open_window
-steps/<run>/holes.json                              tables that reached a hole in this run, written by find_holes
-steps/<run>/<task>/<try>/submission.json            origin of the attempt; its exclusive creation claims the folder
-steps/<run>/<task>/<try>/{step,driver,result}.json  input, process and output of the job
+Of a run's folder, steps/owner=<state store>/<run>:
+
+plan.json                               written by open_window
+decision.json                           what it decided, written after the plan
+holes.json                              tables that reached a hole in this run, written by find_holes
+<task>/<try>/submission.json            origin of the attempt; its exclusive creation claims the folder
+<task>/<try>/{step,driver,result}.json  input, process and output of the job
+
+Before there was a folder per state store, the folder of a run was steps/<run>.
 """
 
 from __future__ import annotations
@@ -12,7 +17,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
-from urllib.parse import quote
+from urllib.parse import unquote
 
 from airflow_cdc_provider.core.decisions.attempts import Submission
 from airflow_cdc_provider.core.decisions.run_plan import RunPlan
@@ -79,25 +84,49 @@ class FoundHoles:
 
 @dataclass(frozen=True)
 class RunFiles:
+    """``path``: of the run's folder, relative to the replicator's staging folder."""
+
     store: Store
     run_id: str
+    path: str
 
     def write_plan(self, plan: RunPlan) -> None:
-        self.store.write(change_log.run_plan_path(self.run_id), _encoded(plan))
+        self.store.write(self._plan, _encoded(plan))
 
     def plan(self) -> RunPlan:
         """Raises StagingInvalid (STG006) if the run has no plan."""
-        path = change_log.run_plan_path(self.run_id)
         try:
-            return from_plain(RunPlan, json.loads(self.store.read(path)))
+            return from_plain(RunPlan, json.loads(self.store.read(self._plan)))
         except FileNotFoundError:
             raise StagingInvalid.of(
                 "STG006",
                 "this run has no plan",
-                where=self.store.url(path),
+                where=self.store.url(self._plan),
                 do="clear open_window of this run, or wait for the next run",
                 data="nothing was read or written",
             ) from None
+
+    def has_plan(self) -> bool:
+        return self.store.exists(self._plan)
+
+    def is_of(self, owner: str) -> bool:
+        """Whether a run of this state store wrote the plan."""
+        return self.has_plan() and json.loads(self.store.read(self._plan)).get("owner") == owner
+
+    def write_decision(self, decision: dict[str, Any]) -> None:
+        self.store.write(self._decision, json.dumps(decision, ensure_ascii=False).encode())
+
+    def decision(self) -> dict[str, Any] | None:
+        if not self.store.exists(self._decision):
+            return None
+        body: dict[str, Any] = json.loads(self.store.read(self._decision))
+        return body
+
+    def delete_decision(self) -> None:
+        self.store.delete(self._decision)
+
+    def delete(self) -> None:
+        self.store.delete(self.path)
 
     def write_holes(self, opening: str, tables: tuple[str, ...]) -> None:
         self.store.write(self._holes, _encoded(FoundHoles(opening, tables)))
@@ -111,11 +140,11 @@ class RunFiles:
         return found.tables if found.opening == opening else ()
 
     def folder(self, task_id: str, number: int) -> StepFolder:
-        return StepFolder(self.store, change_log.step_folder(self.run_id, task_id, number))
+        return StepFolder(self.store, f"{self.path}/{task_id}/{number}")
 
     def submissions(self, task_id: str) -> list[StepFolder]:
         """All submissions of a task in all openings of this run, newest first."""
-        names = self.store.names(f"{change_log.STEPS}/{quote(self.run_id, safe='')}/{task_id}")
+        names = self.store.names(f"{self.path}/{task_id}")
         return [self.folder(task_id, number) for number in sorted(map(int, names), reverse=True)]
 
     def of_opening(self, task_id: str, opening: str) -> Iterator[tuple[Step, StepResult | None]]:
@@ -131,8 +160,40 @@ class RunFiles:
         return next(((step, result) for step, result in submissions if result is not None), None)
 
     @property
+    def _plan(self) -> str:
+        return f"{self.path}/plan.json"
+
+    @property
+    def _decision(self) -> str:
+        return f"{self.path}/decision.json"
+
+    @property
     def _holes(self) -> str:
-        return change_log.run_plan_path(self.run_id).replace("plan.json", "holes.json")
+        return f"{self.path}/holes.json"
+
+
+def own_run(store: Store, owner: str, run_id: str) -> RunFiles:
+    """The folder in which a run of this state store is opened."""
+    return RunFiles(store, run_id, change_log.run_folder(change_log.runs_folder(owner), run_id))
+
+
+def find_run(store: Store, owner: str, run_id: str) -> RunFiles:
+    """The folder in which a run of this state store was opened. A run from before there was a folder per state store
+    stays in its own, until it is opened again."""
+    own = own_run(store, owner, run_id)
+    if own.has_plan():
+        return own
+    former = RunFiles(store, run_id, change_log.run_folder(change_log.STEPS, run_id))
+    return former if former.is_of(owner) else own
+
+
+def all_runs(store: Store) -> list[list[RunFiles]]:
+    """By state store, and those from before there was a folder per state store, in the order of their ids."""
+    names = store.names(change_log.STEPS)
+    owned = [name for name in names if name.startswith(change_log.OWNER)]
+    folders = [(f"{change_log.STEPS}/{name}", store.names(f"{change_log.STEPS}/{name}")) for name in owned]
+    folders.append((change_log.STEPS, [name for name in names if name not in owned]))
+    return [[RunFiles(store, unquote(name), f"{folder}/{name}") for name in runs] for folder, runs in folders]
 
 
 def _encoded(value: Any) -> bytes:

@@ -114,9 +114,9 @@ def test_no_table_name_leads_out_of_its_folder(table: str) -> None:
 
 
 def test_a_run_id_is_one_folder_name() -> None:
-    folder = change_log.step_folder("manual__2026-01-01T00:00:00+00:00/../x", "merge", 2)
-    assert folder.split("/")[0] == "steps" and folder.split("/")[2:] == ["merge", "2"]
-    assert change_log.run_plan_path("r/1") == "steps/r%2F1/plan.json"
+    folder = change_log.run_folder(change_log.runs_folder("abc"), "manual__2026-01-01T00:00:00+00:00/../x")
+    assert folder.split("/")[:2] == ["steps", "owner=abc"] and len(folder.split("/")) == 3
+    assert change_log.run_folder("steps", "owner=abc") != change_log.runs_folder("abc"), "no run id is a folder of runs"
 
 
 def test_a_position_is_equal_whatever_the_order_of_its_channels() -> None:

@@ -111,7 +111,8 @@ def kill(pid: int) -> None:
 
 
 def _folder(scenario: Scenario, run: str, task: str, attempt: int) -> Path:
-    return Path(scenario.staging, scenario.name, "steps", quote(run, safe=""), task, str(attempt))
+    owners = Path(scenario.staging, scenario.name, "steps").glob("owner=*")
+    return next(owners, Path("no run yet")) / quote(run, safe="") / task / str(attempt)
 
 
 def _is_scheduler(cmdline: Path, airflow: EmbeddedAirflow) -> bool:

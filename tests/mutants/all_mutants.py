@@ -39,6 +39,7 @@ from tests.mutants.quarantine import QUARANTINE
 from tests.mutants.redshift import REDSHIFT_TARGET
 from tests.mutants.refused_tables import REFUSED_TABLES
 from tests.mutants.refusing_targets import REFUSING_TARGETS
+from tests.mutants.repeated_runs import REPEATED_RUNS
 from tests.mutants.replaced_tables import REPLACED_TABLES
 from tests.mutants.runs import RUNS
 from tests.mutants.salesforce import SALESFORCE
@@ -56,6 +57,7 @@ from tests.mutants.texts import TEXT_MUTANTS
 MUTANTS: tuple[Mutant, ...] = (
     *COMMITS,
     *CHANGE_LOG,
+    *REPEATED_RUNS,
     *RUNS,
     *SEVERAL_COPIES,
     *COMMANDS,

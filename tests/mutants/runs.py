@@ -9,7 +9,6 @@ CONTROL = "airflow_cdc_provider/control"
 STORE = "airflow_cdc_provider/state/store.py"
 
 LISTED = "tests/core/test_listed_tables.py"
-REPEATED = "tests/provider/test_repeated_runs.py"
 SETTLED = "tests/provider/test_settled_tables.py"
 
 RUNS = (
@@ -145,48 +144,6 @@ RUNS = (
         "        if decision.lost is None:",
         "        if decision.plan:",
         ("tests/provider/test_window_errors.py",),
-    ),
-    Mutant(
-        "a run takes results of its earlier openings",
-        "airflow_cdc_provider/staging/run_files.py",
-        "if step is not None and step.opening == opening:",
-        "if step is not None:",
-        (REPEATED,),
-    ),
-    Mutant(
-        "a run copies the tables in which its earlier opening found holes",
-        "airflow_cdc_provider/staging/run_files.py",
-        "return found.tables if found.opening == opening else ()",
-        "return found.tables",
-        (REPEATED,),
-    ),
-    Mutant(
-        "a failed comparison proves what an earlier attempt found",
-        f"{CONTROL}/results.py",
-        'step.problem is None and "verify" not in self.failed',
-        "step.problem is None",
-        (REPEATED,),
-    ),
-    Mutant(
-        "a comparison replaces a later one",
-        f"{CORE}/proof/schedule.py",
-        "if before is not None and before.at > at:",
-        "if before is not None and not before.at:",
-        (REPEATED,),
-    ),
-    Mutant(
-        "a problem counts for a table that went on since",
-        f"{CONTROL}/results.py",
-        "return read is None or (now.nonce, now.token) != (read.nonce, read.token)",
-        "return False",
-        (REPEATED,),
-    ),
-    Mutant(
-        "a problem does not count after a commit of its own run",
-        f"{CONTROL}/results.py",
-        "if now is None or now.attempt in self.actors:",
-        "if now is None:",
-        (REPEATED,),
     ),
     Mutant(
         "a commit that a step reports is not checked in the target",

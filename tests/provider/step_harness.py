@@ -33,7 +33,7 @@ from airflow_cdc_provider.core.table.states import State, TableState
 from airflow_cdc_provider.hooks.state import open_state
 from airflow_cdc_provider.operators.spark import CdcSparkOperator
 from airflow_cdc_provider.staging.open_store import open_log
-from airflow_cdc_provider.staging.run_files import RunFiles, StepFolder
+from airflow_cdc_provider.staging.run_files import StepFolder, own_run
 from airflow_cdc_provider.targets import TARGETS
 from tests.provider.file_target import FileTarget
 
@@ -64,8 +64,8 @@ class StepHarness:
         )
         self.log = open_log(self.definition, ConnectionInfo())
         self.target = FileTarget(self.definition.target, ConnectionInfo(), self.definition.name, self.log)
-        self.run = RunFiles(self.log.store, RUN)
         self.state = open_state()
+        self.run = own_run(self.log.store, self.state.owner(), RUN)
 
     def task(self, table: str, state: TableState = TableState.REPLICATING) -> TableTask:
         schema = TableSchema(table, (Column("id", LogicalType(Kind.INT64)),), ("id",))

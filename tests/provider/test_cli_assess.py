@@ -17,7 +17,6 @@ from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType
 from airflow_cdc_provider.core.table.state_rows import AttemptRow
 from airflow_cdc_provider.core.table.table_size import TableSize
-from airflow_cdc_provider.staging.run_files import RunFiles
 from tests.provider.command_line import CommandLine, replicated
 from tests.provider.run_harness import FileSource, RunHarness, schema
 
@@ -156,7 +155,7 @@ def test_before_the_first_copy_the_rate_of_the_source_type_determines_the_copy_t
 
 def test_earlier_copies_of_the_replicator_determine_the_copy_time(cdc: CommandLine, shop: RunHarness) -> None:
     shop.source.write(sizes={"public.a": {"rows": 60_000}})
-    folder = RunFiles(shop.replicator.log.store, "r1").folder("snapshot", 1)
+    folder = shop.replicator.run("r1").folder("snapshot", 1)
     copied = TableResult("public.b", Outcome.DONE, 40_000, phases={"copy": 2.0})
     folder.write_result(StepResult(StepKind.SNAPSHOT, "one", (copied,)))
     attempt = AttemptRow("one", "shop", "snapshot", "r1", "snapshot", 1, folder.path, ("public.b",), "2026-01-01")

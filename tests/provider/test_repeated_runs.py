@@ -14,7 +14,7 @@ from airflow_cdc_provider.control.reconcile import find_holes, pause_stream
 from airflow_cdc_provider.core.decisions.commands import CommandKind, CommandStatus
 from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind, TableResult
 from airflow_cdc_provider.core.errors import Problem
-from airflow_cdc_provider.core.log.change_log import Hole, run_plan_path
+from airflow_cdc_provider.core.log.change_log import Hole
 from airflow_cdc_provider.core.spec.definition import Reconcile
 from airflow_cdc_provider.core.table.questions import Answer, Question
 from airflow_cdc_provider.core.table.states import State, TableState
@@ -121,7 +121,7 @@ def test_a_cleared_run_copies_no_table_for_a_hole_that_its_earlier_opening_found
 
 def test_holes_that_a_run_found_before_an_upgrade_are_read(harness: RunHarness) -> None:
     run = harness.replicator.run("r1")
-    run.store.write(run_plan_path("r1").replace("plan", "holes"), b'["public.a"]')
+    run.store.write(f"{run.path}/holes.json", b'["public.a"]')
     assert (run.holes(""), run.holes("later")) == ((A,), ())
 
 

@@ -13,6 +13,7 @@ from airflow_cdc_provider.control import retention
 from airflow_cdc_provider.control.fences import commit_fence
 from airflow_cdc_provider.control.inventory import rebuild_index
 from airflow_cdc_provider.core.decisions.commands import CommandKind
+from airflow_cdc_provider.core.log.change_log import runs_folder
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable
@@ -108,25 +109,30 @@ def test_a_run_keeps_the_windows_of_tables_that_were_added_since(tmp_path: Path)
 def test_old_runs_and_their_batches_are_removed(harness: RunHarness) -> None:
     harness.definition = replace(harness.definition, staging=replace(harness.definition.staging, retain=timedelta(0)))
     store = harness.replicator.log.store
-    store.write("batches/public.a/stage-1/batch.json", b"{}")
-    store.write("batches/public.a/reconcile.resync-1-audit/batch.json", b"{}")
     harness.request(CommandKind.RESYNC, "public.a")
     for number in range(2, 5):
         harness.source.change("public.a")
         harness.run(f"manual__{number}")
-    assert "manual__4" in store.names("steps")
-    assert "manual__2" not in store.names("steps")
+        if number == 2:
+            run = harness.replicator.run("manual__2")
+            staged, copied = (run.folder(task, 1).step() for task in ("stage", "reconcile.resync"))
+            assert staged is not None and copied is not None
+            store.write(f"batches/public.a/{staged.attempt}/batch.json", b"{}")
+            store.write(f"batches/public.a/{copied.attempt}-audit/batch.json", b"{}")
+    runs = store.names(runs_folder(harness.state.owner()))
+    assert "manual__4" in runs and "manual__2" not in runs
     assert store.names("batches/public.a") == []
 
 
 def test_a_run_that_died_before_its_decision_does_not_keep_later_runs(harness: RunHarness) -> None:
     harness.definition = replace(harness.definition, staging=replace(harness.definition.staging, retain=timedelta(0)))
     store = harness.replicator.log.store
-    store.write("steps/manual__1/plan.json", b"{}")
+    runs = runs_folder(harness.state.owner())
+    store.write(f"{runs}/manual__1/plan.json", b"{}")
     for number in range(2, 4):
         harness.source.change("public.a")
         harness.run(f"manual__{number}")
-    assert [name for name in store.names("steps") if name.startswith("manual__")] == ["manual__3"]
+    assert [name for name in store.names(runs) if name.startswith("manual__")] == ["manual__3"]
 
 
 def test_unused_control_records_are_removed_and_no_fence_is_used_twice(
@@ -176,7 +182,7 @@ def test_an_error_of_the_cleaning_does_not_fail_the_run(harness: RunHarness, mon
     assert [(problem.code, problem.where) for problem in problems] == [("RUN003", "public.c")]
     assert [line for line in harness.log_lines if "FEN003" in line and "the next run" in line]
     assert replicator.log.oldest() == 1, "the windows are kept until the cursor of the table is moved"
-    assert "manual__2" not in replicator.log.store.names("steps"), "the rest is removed"
+    assert "manual__2" not in replicator.log.store.names(runs_folder(harness.state.owner())), "the rest is removed"
     harness.source.change("public.a")
     harness.run("manual__5")
     assert replicator.log.oldest() > 1

@@ -13,7 +13,7 @@
         reports/<table>/<time>-<attempt>.parquet  the differences that a comparison found
         decisions/<id>.json                       a decision of an operator
         drops/<table>                             the identity of a copy that is being dropped
-        steps/<run>/<task>/<try>/                 input and result of a job
+        steps/owner=<id>/<run>/<task>/<try>/      input and result of a job, by the state store of the run
 
 Window numbers are padded to ten digits, so that names sort as numbers. Table names are percent-encoded.
 """
@@ -36,6 +36,7 @@ FORMAT = 1
 LOG = "LOG"
 WINDOWS = "windows"
 STEPS = "steps"
+OWNER = "owner="
 REPORTS = "reports"
 CONTROL = "control"
 BATCHES = "batches"
@@ -134,12 +135,15 @@ def batch_folder(table: str, attempt: str) -> str:
     return f"{BATCHES}/{table_folder(table)}/{attempt}"
 
 
-def step_folder(run_id: str, task_id: str, attempt: int) -> str:
-    return f"{STEPS}/{quote(run_id, safe='')}/{task_id}/{attempt}"
+def runs_folder(owner: str) -> str:
+    """Of the runs of one state store: a second Airflow with the same YAML gives its runs the same ids. A run id cannot
+    have this name, since it is percent-encoded."""
+    return f"{STEPS}/{OWNER}{owner}"
 
 
-def run_plan_path(run_id: str) -> str:
-    return f"{STEPS}/{quote(run_id, safe='')}/plan.json"
+def run_folder(runs: str, run_id: str) -> str:
+    """``runs``: the folder of the runs."""
+    return f"{runs}/{quote(run_id, safe='')}"
 
 
 def seal(body: dict[str, Any]) -> bytes:

@@ -1,0 +1,84 @@
+"""Runs that are cleared or opened again, comparisons that failed, and runs of another Airflow with the same id."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import Mutant
+
+CORE = "airflow_cdc_provider/core"
+CONTROL = "airflow_cdc_provider/control"
+FILES = "airflow_cdc_provider/staging/run_files.py"
+REPEATED = "tests/provider/test_repeated_runs.py"
+TWO_AIRFLOWS = "tests/provider/test_two_airflows.py"
+
+REPEATED_RUNS = (
+    Mutant(
+        "a run takes results of its earlier openings",
+        FILES,
+        "if step is not None and step.opening == opening:",
+        "if step is not None:",
+        (REPEATED,),
+    ),
+    Mutant(
+        "a run copies the tables in which its earlier opening found holes",
+        FILES,
+        "return found.tables if found.opening == opening else ()",
+        "return found.tables",
+        (REPEATED,),
+    ),
+    Mutant(
+        "a failed comparison proves what an earlier attempt found",
+        f"{CONTROL}/results.py",
+        'step.problem is None and "verify" not in self.failed',
+        "step.problem is None",
+        (REPEATED,),
+    ),
+    Mutant(
+        "a comparison replaces a later one",
+        f"{CORE}/proof/schedule.py",
+        "if before is not None and before.at > at:",
+        "if before is not None and not before.at:",
+        (REPEATED,),
+    ),
+    Mutant(
+        "two Airflows with the same YAML have the same folders of runs",
+        f"{CORE}/log/change_log.py",
+        'return f"{STEPS}/{OWNER}{owner}"',
+        'return f"{STEPS}/{OWNER}"',
+        (TWO_AIRFLOWS,),
+    ),
+    Mutant(
+        "a run acts on the commands of another state store before it stops",
+        f"{CONTROL}/open_window.py",
+        "decision.stop is not None and decision.stop.code == FOREIGN:",
+        'decision.stop is not None and decision.stop.code == "":',
+        (TWO_AIRFLOWS,),
+    ),
+    Mutant(
+        "a run from before an upgrade takes the plan of another state store",
+        FILES,
+        "return former if former.is_of(owner) else own",
+        "return former",
+        (TWO_AIRFLOWS,),
+    ),
+    Mutant(
+        "a run from before an upgrade has no plan",
+        FILES,
+        "return former if former.is_of(owner) else own",
+        "return own",
+        (TWO_AIRFLOWS,),
+    ),
+    Mutant(
+        "a problem counts for a table that went on since",
+        f"{CONTROL}/results.py",
+        "return read is None or (now.nonce, now.token) != (read.nonce, read.token)",
+        "return False",
+        (REPEATED,),
+    ),
+    Mutant(
+        "a problem does not count after a commit of its own run",
+        f"{CONTROL}/results.py",
+        "if now is None or now.attempt in self.actors:",
+        "if now is None:",
+        (REPEATED,),
+    ),
+)
