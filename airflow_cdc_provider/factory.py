@@ -100,6 +100,8 @@ def _dag(dag_plan: DagPlan, doc: str) -> DAG:
         schedule=_schedule(dag_plan),
         start_date=START_DATE,
         catchup=False,
+        # A cleared run with the YAML of its first start would not know tables that were added since.
+        rerun_with_latest_version=True,
         max_active_runs=dag_plan.max_active_runs,
         tags=set(dag_plan.tags),
         doc_md=doc,

@@ -62,6 +62,8 @@ def close_window(replicator: Replicator, run_id: str, failed: Sequence[str], log
         decision = read_decision(replicator, run_id)
         if decision is None:
             return _not_opened(run_id)
+        if decision.outdated:
+            return CloseResult()
         return _close(replicator, decision, failed, log_info)
     finally:
         for claim in replicator.state.claims(replicator.name):

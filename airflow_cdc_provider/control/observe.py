@@ -63,7 +63,8 @@ NEVER_COPIED = frozenset({TableState.PENDING, TableState.SNAPSHOTTING, TableStat
 @dataclass(frozen=True)
 class RunContext:
     """The run that the facts are for. ``interval`` is set for a backfill. ``beside``: the run that has the stream
-    lane, if it is another one."""
+    lane, if it is another one. ``dag_version`` is set if the DAG's bundle has versions: the id of that with which
+    Airflow created the run."""
 
     run_id: str
     mode: Mode = Mode.STREAM
@@ -71,6 +72,7 @@ class RunContext:
     stream_lane: bool = True
     copy_lane: bool = True
     beside: RunBeside | None = None
+    dag_version: str = ""
 
 
 @dataclass(frozen=True)

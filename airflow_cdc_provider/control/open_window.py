@@ -30,6 +30,7 @@ from airflow_cdc_provider.core.decisions.commands import CommandKind
 from airflow_cdc_provider.core.decisions.facts import Facts
 from airflow_cdc_provider.core.decisions.run_beside import RunBeside
 from airflow_cdc_provider.core.decisions.run_decision import RunDecision, decide
+from airflow_cdc_provider.core.decisions.run_plan import RunPlan
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.decisions.table_checks import FOREIGN
 from airflow_cdc_provider.core.errors import UNREADABLE, Blocked, Fenced
@@ -37,6 +38,7 @@ from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.log.change_log import EXPIRED, Hole, Manifest, TableSlice
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.serde import from_plain, to_plain
+from airflow_cdc_provider.core.spec.definition import whole_fingerprint
 from airflow_cdc_provider.core.spec.selected_columns import withheld_note
 from airflow_cdc_provider.core.table.state_rows import LEASE_S, Lane
 from airflow_cdc_provider.core.table.states import State, TableState
@@ -48,11 +50,14 @@ def open_window(replicator: Replicator, run: RunContext, log_info: LogInfo) -> R
     restored tables, write comments of columns.
 
     Writes ``plan.json`` for later tasks to the run's folder. Does nothing else if the copies belong to another state
-    store: their drops, commands and rewinds are of that one. Raises Blocked (CMD020 to CMD023) if the
+    store: their drops, commands and rewinds are of that one. Does nothing at all if a run with a later version of the
+    YAML was opened before. Raises Blocked (CMD020 to CMD023) if the
     replicator was deleted, renamed or moved."""
     name, state = replicator.name, replicator.state
-    register(state, replicator.definition)
+    newest = register(state, replicator.definition, run.dag_version)
     replicator.run(run.run_id).delete_decision()  # close_window must not use that of an earlier opening
+    if not newest:
+        return _leave_to_newer(replicator, run)
     replicator.log.create(state.owner(), utc_now())
     run = replace(
         run,
@@ -104,8 +109,17 @@ def open_window(replicator: Replicator, run: RunContext, log_info: LogInfo) -> R
 
 
 def _start(replicator: Replicator, run: RunContext, decision: RunDecision, observation: Observation) -> RunDecision:
-    decision = replace(decision, plan=replace(decision.plan, opening=uuid.uuid4().hex))
+    definition = whole_fingerprint(replicator.definition)
+    decision = replace(decision, plan=replace(decision.plan, opening=uuid.uuid4().hex, definition=definition))
     _claim_and_start(replicator, run, decision, observation.states)
+    _write_decision(replicator, run.run_id, decision)
+    return decision
+
+
+def _leave_to_newer(replicator: Replicator, run: RunContext) -> RunDecision:
+    plan = RunPlan(run.run_id, run.mode, replicator.log.identity() or "", replicator.state.owner(), 0, {}, ())
+    note = "this run has an earlier version of the YAML than the last one, and does nothing: start a new run"
+    decision = RunDecision(replicator.name, plan, replicator.state.now(), notes=(note,), outdated=True)
     _write_decision(replicator, run.run_id, decision)
     return decision
 

@@ -13,6 +13,7 @@ from airflow_cdc_provider.core.decisions.replicator_changes import (
     ChangeKind,
     ReplicatorChange,
     ReplicatorEntry,
+    is_outdated,
     refusal,
     require_holder,
 )
@@ -38,17 +39,25 @@ def require_unchanged(state: StateStore, definition: Definition) -> None:
         raise Blocked(problem)
 
 
-def register(state: StateStore, definition: Definition) -> None:
-    """Write the definition into the entry of the replicator. Raises as ``require_unchanged``."""
+def register(state: StateStore, definition: Definition, dag_version: str = "") -> bool:
+    """Write the definition into the entry of the replicator. False if it is an earlier version than that of the entry.
+    Raises as ``require_unchanged``."""
+    outdated = False
 
     def registered(entry: ReplicatorEntry | None) -> ReplicatorEntry:
+        nonlocal outdated
         if problem := refusal(entry, definition):
             raise Blocked(problem)
         if entry is None:
-            return ReplicatorEntry(definition, utc_now())
-        return entry if entry.definition == definition else replace(entry, definition=definition)
+            return ReplicatorEntry(definition, utc_now(), dag_version=dag_version)
+        outdated = is_outdated(entry, definition, dag_version)
+        if outdated:
+            return entry
+        newest = max(dag_version, entry.dag_version) if entry.definition == definition else dag_version
+        return replace(entry, definition=definition, dag_version=newest)
 
     state.replicators.change(definition.name, registered)
+    return not outdated
 
 
 def begin(state: StateStore, definition: Definition, kind: ChangeKind, by: str, **arguments: Any) -> ReplicatorChange:

@@ -16,7 +16,8 @@ from airflow.sdk.exceptions import AirflowSkipException
 
 from airflow_cdc_provider.control.replicator import open_replicator
 from airflow_cdc_provider.control.replicator_changes import require_unchanged
-from airflow_cdc_provider.core.decisions.attempts import Submission, result_is_current
+from airflow_cdc_provider.core.decisions.attempts import SEALING, Submission, result_is_current
+from airflow_cdc_provider.core.decisions.replicator_changes import left_out_of_window
 from airflow_cdc_provider.core.decisions.run_plan import RunPlan
 from airflow_cdc_provider.core.decisions.spark_application import TaskAttempt
 from airflow_cdc_provider.core.decisions.steps import Outcome, Step, StepKind, StepResult, TableResult
@@ -87,6 +88,8 @@ class Attempt:
         plan = self.run.plan()
         step = planned_step(self.kind, self.id, self.definition, plan, self.run, self.replicator.log)
         self._require_tables(step, plan)
+        if self.kind in SEALING:
+            self._require_all_captured(plan)
         stale_attempts = end_stale_attempts(self.kind, step.tables, self.task_id, self.run, self.replicator)
         unread: tuple[TableResult, ...] = ()
         if self.kind is not StepKind.EXTRACT:
@@ -115,6 +118,14 @@ class Attempt:
         if not step.tables:
             reasons = "; ".join(f"{table}: {reason}" for table, reason in sorted(plan.reasons.items()))
             raise AirflowSkipException(f"nothing to {self.kind} in this run. {reasons}".rstrip(". "))
+
+    def _require_all_captured(self, plan: RunPlan) -> None:
+        state, name = self.replicator.state, self.definition.name
+        if left_out := left_out_of_window(state.replicators.get(name), plan, state.tables(name).values()):
+            raise AirflowSkipException(
+                f"no window is sealed in this run: another version of the YAML was registered since it was opened, and "
+                f"the window would lack changes of {', '.join(left_out)}. The next run reads them"
+            )
 
     def _find_current_result(self, current_step: Step) -> StepResult | None:
         for folder in self.run.submissions(self.task_id):

@@ -78,12 +78,15 @@ def _reported(context: Context) -> Iterator[None]:
 
 
 def run_of(context: Context) -> RunContext:
-    """A backfill is bounded by its data interval; any other run continues from the change log."""
-    dag_run = context["dag_run"]
+    """A backfill is bounded by its data interval; any other run continues from the change log. From a bundle without
+    versions a task reads the newest YAML, whatever the version of its run is."""
+    dag_run, ti = context["dag_run"], context["ti"]
+    bundle = getattr(ti, "bundle_instance", None)
+    version = str(ti.dag_version_id) if bundle is not None and bundle.version else ""
     start, end = dag_run.data_interval_start, dag_run.data_interval_end
     if dag_run.run_type == "backfill" and start is not None and end is not None:
-        return RunContext(dag_run.run_id, Mode.REPAIR, (start.isoformat(), end.isoformat()))
-    return RunContext(dag_run.run_id)
+        return RunContext(dag_run.run_id, Mode.REPAIR, (start.isoformat(), end.isoformat()), dag_version=version)
+    return RunContext(dag_run.run_id, dag_version=version)
 
 
 class FindHolesOperator(ReplicatorTask, BranchingTask):

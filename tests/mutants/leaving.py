@@ -42,8 +42,8 @@ LEAVING = (
     Mutant(
         "a run of a deleted replicator starts",
         f"{CONTROL}/open_window.py",
-        "    register(state, replicator.definition)\n",
-        "",
+        "    newest = register(state, replicator.definition, run.dag_version)\n",
+        "    newest = True\n",
         of_deletions("test_no_run_of_a_deleted_replicator_starts_until_it_is_recreated"),
     ),
     Mutant(

@@ -10,7 +10,44 @@ FILES = "airflow_cdc_provider/staging/run_files.py"
 REPEATED = "tests/provider/test_repeated_runs.py"
 TWO_AIRFLOWS = "tests/provider/test_two_airflows.py"
 
+EARLIER = "tests/provider/test_earlier_versions.py"
+
 REPEATED_RUNS = (
+    Mutant(
+        "a run of an earlier version of the YAML seals windows",
+        f"{CORE}/decisions/replicator_changes.py",
+        "return bool(dag_version) and dag_version < entry.dag_version",
+        "return False",
+        (EARLIER,),
+    ),
+    Mutant(
+        "the close of a run of an earlier version ends commands and acknowledges the source",
+        f"{CONTROL}/close_window.py",
+        "if decision.outdated:",
+        "if decision.outdated and decision.stop:",
+        (EARLIER,),
+    ),
+    Mutant(
+        "a window is sealed without a table that a later version of the YAML has",
+        f"{CORE}/decisions/replicator_changes.py",
+        'if entry is None or plan.definition in ("", whole_fingerprint(entry.definition)):',
+        "if entry is None or plan.definition:",
+        (EARLIER,),
+    ),
+    Mutant(
+        "the newest version of the YAML may leave out no table",
+        f"{CORE}/decisions/replicator_changes.py",
+        'if entry is None or plan.definition in ("", whole_fingerprint(entry.definition)):',
+        'if entry is None or plan.definition == "":',
+        (EARLIER,),
+    ),
+    Mutant(
+        "a cleared run has the version of the YAML of its first start",
+        "airflow_cdc_provider/factory.py",
+        "rerun_with_latest_version=True",
+        "rerun_with_latest_version=None",
+        ("tests/provider/test_factory.py",),
+    ),
     Mutant(
         "a run takes results of its earlier openings",
         FILES,

@@ -58,6 +58,7 @@ def test_a_cron_expression_becomes_data_intervals_without_catching_up() -> None:
     dag = shop()
     assert isinstance(dag.timetable, CronDataIntervalTimetable)
     assert (dag.catchup, dag.max_active_runs, dag.allowed_run_types) == (False, 2, None)
+    assert dag.rerun_with_latest_version is True, "a cleared run reads the newest YAML"
     assert dag.tags == {"cdc", "cdc-replicator", "shop"}
 
 

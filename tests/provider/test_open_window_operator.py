@@ -27,7 +27,16 @@ def test_a_run_that_waits_for_a_lease_frees_its_worker_and_is_rescheduled_soon(m
         data_interval_start=datetime.now(UTC),
         data_interval_end=datetime.now(UTC),
     )
-    context: Any = {"dag_run": run}
+    ti = SimpleNamespace(bundle_instance=SimpleNamespace(version=None), dag_version_id="v1")
+    context: Any = {"dag_run": run, "ti": ti}
     with pytest.raises(AirflowRescheduleException) as rescheduled:
         operator.execute(context)
     assert timedelta(0) < rescheduled.value.reschedule_date - datetime.now(UTC) <= window.LANE_RETRY_DELAY
+
+
+@pytest.mark.parametrize(("bundle", "known"), [("4f1c", "018f"), (None, "")])
+def test_a_run_knows_its_version_of_the_dag_if_its_bundle_has_versions(bundle: str | None, known: str) -> None:
+    ti = SimpleNamespace(bundle_instance=SimpleNamespace(version=bundle), dag_version_id="018f")
+    run = SimpleNamespace(run_id="r1", run_type="manual", data_interval_start=None, data_interval_end=None)
+    context: Any = {"dag_run": run, "ti": ti}
+    assert window.run_of(context).dag_version == known

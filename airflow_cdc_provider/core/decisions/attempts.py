@@ -11,6 +11,9 @@ WRITES = frozenset({StepKind.SNAPSHOT, StepKind.MERGE, StepKind.RESYNC, StepKind
 """Steps that commit to target tables. The others write only files, which have no effect until a manifest or control
 record refers to them."""
 
+SEALING = frozenset({StepKind.EXTRACT, StepKind.VERIFY})
+"""Steps that seal a window of the source's stream."""
+
 COPIES = frozenset({StepKind.SNAPSHOT, StepKind.RESYNC})
 """Steps of the copy lane that read whole tables."""
 

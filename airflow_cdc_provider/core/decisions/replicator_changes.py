@@ -3,12 +3,16 @@ progress, no task of the replicator does anything: the change takes apart what t
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from airflow_cdc_provider.core.decisions.run_plan import RunPlan
 from airflow_cdc_provider.core.errors import Fenced, Problem
-from airflow_cdc_provider.core.spec.definition import Definition, Staging
+from airflow_cdc_provider.core.spec.definition import Definition, Staging, whole_fingerprint
 from airflow_cdc_provider.core.table.source_names import in_shell
+from airflow_cdc_provider.core.table.state_rows import TableRow
+from airflow_cdc_provider.core.table.states import WITHOUT_COPY
 
 
 class ChangeKind(StrEnum):
@@ -71,11 +75,13 @@ class ReplicatorChange:
 
 @dataclass(frozen=True)
 class ReplicatorEntry:
-    """``definition``: that of the last run, which names everything that the replicator uses."""
+    """``definition``: that of the last run, which names everything that the replicator uses. ``dag_version``: the id of
+    Airflow's version of the DAG with which that run was created; empty if its bundle has no versions."""
 
     definition: Definition
     registered_at: str
     change: ReplicatorChange | None = None
+    dag_version: str = ""
 
     @property
     def unfinished(self) -> ReplicatorChange | None:
@@ -139,6 +145,29 @@ def refusal(entry: ReplicatorEntry | None, definition: Definition) -> Problem | 
             )
         case ChangeKind.MOVE:
             return _old_staging(entry, change, definition)
+
+
+def is_outdated(entry: ReplicatorEntry | None, definition: Definition, dag_version: str) -> bool:
+    """Whether a run has an earlier version of the YAML than the last one. Ids of Dag versions sort by time."""
+    if entry is None or entry.definition == definition:
+        return False
+    return bool(dag_version) and dag_version < entry.dag_version
+
+
+def left_out_of_window(entry: ReplicatorEntry | None, plan: RunPlan, rows: Iterable[TableRow]) -> tuple[str, ...]:
+    """Copies that go on from the change log, and whose changes a window of this plan would lack, or have by other
+    settings. Empty if the plan is of the newest definition, which may leave out tables."""
+    if entry is None or plan.definition in ("", whole_fingerprint(entry.definition)):
+        return ()
+    captured = {task.table: task.definition_sha256 for task in plan.tables}
+    return tuple(
+        row.table
+        for row in rows
+        if row.state not in WITHOUT_COPY
+        and row.control is not None
+        and row.control.log_id == plan.log_id
+        and captured.get(row.table) != row.control.definition_sha256
+    )
 
 
 def _old_staging(entry: ReplicatorEntry, change: ReplicatorChange, definition: Definition) -> Problem | None:

@@ -41,6 +41,7 @@ class RunDecision:
     ``raise_fence``: tables that another tool restored. ``new``: tables that are not copied yet. ``gone``: tables that
     the source no longer lists, and that are not blocked. ``follow``: the tasks to run next. ``at``: the time of the
     source's status, UTC in ISO 8601 format; ``source_at``: the same by the source's clock, empty if it shows none.
+    ``outdated``: a run with a later version of the YAML was opened before, and this one does nothing.
     ``unread``: the source has changes that this run does not read. ``pending``: the ids of the open commands."""
 
     replicator: str
@@ -62,6 +63,7 @@ class RunDecision:
     unread: bool = False
     source_at: str = ""
     pending: tuple[str, ...] = ()
+    outdated: bool = False
 
     @property
     def needs_copy_lane(self) -> bool:

@@ -363,5 +363,10 @@ def _read_by(definition: Definition, rule: TableRule, hash_key_id: str) -> dict[
     return content
 
 
+def whole_fingerprint(definition: Definition) -> str:
+    """SHA-256 over everything that the YAML says."""
+    return _fingerprint(to_plain(definition))
+
+
 def _fingerprint(content: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
