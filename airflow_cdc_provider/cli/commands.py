@@ -86,10 +86,17 @@ RECORD = StrictArg("id", help="The id of a record, as `quarantine list` shows it
 RECORDS = StrictArg("ids", help="The ids of records (default: all records of --table)", nargs="*", metavar="ID")
 VALUES = StrictArg(
     "--set",
-    help="A corrected value, as JSON or as text; may be repeated",
+    help="A corrected value, as text; may be repeated",
     action="append",
     default=[],
     metavar="COLUMN=VALUE",
+)
+NULLS = StrictArg(
+    "--set-null",
+    help="A column whose corrected value is NULL; may be repeated",
+    action="append",
+    default=[],
+    metavar="COLUMN",
 )
 SOURCE_TYPE = ArgWithEpilog(
     "--source-type",
@@ -193,7 +200,7 @@ COMMAND_ARGS = (NAME, TABLE, NOW, WAIT, KEY, REASON, *OUTPUT_ARGS)
 VERIFY_ARGS = (*COMMAND_ARGS, REPAIR)
 DECIDE_ARGS = (NAME, TABLE, QUESTION, ANSWER, REASON, NOW, *OUTPUT_ARGS)
 REWIND_ARGS = (NAME, TABLE, REWIND_TO, YES_NAME, NOW, WAIT, KEY, REASON, *OUTPUT_ARGS)
-REPLAY_ARGS = (NAME, RECORDS, TABLE, VALUES, NOW, WAIT, KEY, REASON, *OUTPUT_ARGS)
+REPLAY_ARGS = (NAME, RECORDS, TABLE, VALUES, NULLS, NOW, WAIT, KEY, REASON, *OUTPUT_ARGS)
 DISCARD_ARGS = (NAME, RECORDS, TABLE, DISCARD_REASON, YES_NAME, NOW, WAIT, KEY, *OUTPUT_ARGS)
 SANDBOX_ARGS = (PORT, PUBSUB_PORT, SIZE, LOAD, TLS, KEEPALIVE, OVERFLOW, *OUTPUT_ARGS)
 

@@ -66,7 +66,12 @@ def show(args: argparse.Namespace) -> CommandOutput:
 
 @cli_command
 def replay(args: argparse.Namespace) -> CommandOutput:
-    return _decide(args, CommandKind.REPLAY, dict(_assignment(text) for text in args.set))
+    given = [*map(_assignment, args.set), *((name, None) for name in args.set_null)]
+    values = dict(given)
+    if len(values) < len(given):
+        twice = sorted({name for name, _ in given if [one for one, _ in given].count(name) > 1})
+        raise CommandRefused.of("CLI014", "several values of a column", "--set", ", ".join(twice), "one of each column")
+    return _decide(args, CommandKind.REPLAY, values)
 
 
 @cli_command
@@ -75,7 +80,7 @@ def discard(args: argparse.Namespace) -> CommandOutput:
     return _decide(args, CommandKind.DISCARD, {})
 
 
-def _decide(args: argparse.Namespace, kind: CommandKind, values: dict[str, Any]) -> CommandOutput:
+def _decide(args: argparse.Namespace, kind: CommandKind, values: dict[str, str | None]) -> CommandOutput:
     replicator = open_with_connections(find_definition(args.name))
     if args.now:
         require_runnable_dag(replicator.name)
@@ -111,12 +116,9 @@ def _age(since: str) -> str:
     return pendulum.instance(datetime.fromisoformat(since)).diff_for_humans(absolute=True)
 
 
-def _assignment(text: str) -> tuple[str, Any]:
-    """``COLUMN=VALUE``: the value is JSON, or else text."""
+def _assignment(text: str) -> tuple[str, str | None]:
+    """``COLUMN=VALUE``."""
     name, equals, value = text.partition("=")
     if not name or not equals:
         raise CommandRefused.of("CLI014", "not a column and a value", "--set", text.partition("=")[0], "COLUMN=VALUE")
-    try:
-        return name, json.loads(value)
-    except json.JSONDecodeError:
-        return name, value
+    return name, value

@@ -6,35 +6,46 @@ or, for a table that stopped before the record, from the change log. So a decisi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from airflow_cdc_provider.control.replicator import Replicator
+from airflow_cdc_provider.core.decisions.corrections import CorrectedTable
 from airflow_cdc_provider.core.decisions.operator_decisions import (
     DecisionKind,
     OperatorDecision,
     decisions_by_record,
     new_decision,
 )
+from airflow_cdc_provider.core.log.change_records import canonical
 from airflow_cdc_provider.core.log.quarantine import BadRecord
 from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.history import row_schema
+from airflow_cdc_provider.core.table.own_rows import own_rows_of
 
 
 @dataclass(frozen=True)
 class QuarantineCase:
-    """``copy``: the copy that the record waits in. ``parked``: how many records of the same key wait for it.
-    ``blocks_table``: the table has stopped before the record's window. ``columns``: those of the table; ``hidden``:
-    those that are hashed, masked or truncated. ``decision``: the newest one about the record."""
+    """``table``: the copy that the record waits in. ``parked``: how many records of the same key wait for it.
+    ``blocks_table``: the table has stopped before the record's window. ``decision``: the newest one about the
+    record."""
 
-    copy: str
+    table: CorrectedTable
     record: BadRecord
     since: str
     parked: int = 0
     blocks_table: bool = False
-    columns: tuple[str, ...] = ()
-    hidden: tuple[str, ...] = ()
     decision: OperatorDecision | None = None
+
+    @property
+    def copy(self) -> str:
+        return self.table.copy
+
+
+def corrected_table(copy: str, control: ControlRecord) -> CorrectedTable:
+    schema = row_schema(control.schema) if control.schema else None
+    return CorrectedTable(copy, schema, own_rows_of(control))
 
 
 def open_cases(replicator: Replicator, table: str, control: ControlRecord) -> list[QuarantineCase]:
@@ -43,40 +54,23 @@ def open_cases(replicator: Replicator, table: str, control: ControlRecord) -> li
     log = replicator.log
     decisions = decisions_by_record(log.decisions(), table)
     waiting = {entry.id: entry for entry in log.quarantined_records(control.carry)}
-    schema = control.schema.columns if control.schema else ()
-    columns = tuple(column.name for column in schema)
-    hidden = tuple(column.name for column in schema if column.origin is not None and column.origin.hidden)
-    cases = []
+    described, cases = corrected_table(table, control), []
     for record in log.bad_records(table):
         decision = decisions.get(record.id)
         if (entry := waiting.get(record.id)) is not None:
-            cases.append(QuarantineCase(table, record, entry.since, entry.behind, False, columns, hidden, decision))
+            cases.append(QuarantineCase(described, record, entry.since, entry.behind, False, decision))
         elif record.window > control.window:
-            cases.append(QuarantineCase(table, record, record.first_seen, 0, True, columns, hidden, decision))
+            cases.append(QuarantineCase(described, record, record.first_seen, 0, True, decision))
     return sorted(cases, key=lambda case: case.record.record.order_key)
 
 
-def record_decisions(
-    replicator: Replicator,
-    cases: Iterable[QuarantineCase],
-    kind: DecisionKind,
-    values: Mapping[str, Any],
-    reason: str,
-    actor: str,
-) -> list[OperatorDecision]:
-    """One decision per record. If the newest decision is the same, it is returned and nothing is written."""
-    decisions = []
-    for case in cases:
-        newest = case.decision
-        if newest is None or (newest.kind, newest.values) != (kind, dict(values)):
-            newest = _write_decision(replicator, case, kind, values, reason, actor)
-        decisions.append(newest)
-    return decisions
-
-
-def _write_decision(
+def record_decision(
     replicator: Replicator, case: QuarantineCase, kind: DecisionKind, values: Mapping[str, Any], reason: str, actor: str
 ) -> OperatorDecision:
+    """``values``: canonical. If the newest decision is the same, it is returned and nothing is written."""
+    newest = case.decision
+    if newest is not None and newest.kind is kind and canonical(newest.values) == canonical(dict(values)):
+        return newest
     record = case.record.id
     decision = new_decision(
         kind,

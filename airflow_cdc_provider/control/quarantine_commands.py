@@ -9,11 +9,13 @@ from typing import Any
 
 from airflow_cdc_provider.control.inventory import known_tables
 from airflow_cdc_provider.control.own_tables import require_own_tables
-from airflow_cdc_provider.control.quarantine import QuarantineCase, open_cases, record_decisions
+from airflow_cdc_provider.control.quarantine import QuarantineCase, corrected_table, open_cases, record_decision
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.core.decisions.commands import Command, CommandKind, CommandStatus, key_used
-from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind, decisions_by_record
+from airflow_cdc_provider.core.decisions.corrections import canonical_values
+from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind, OperatorDecision, decisions_by_record
 from airflow_cdc_provider.core.errors import CommandRefused, NotFound
+from airflow_cdc_provider.core.log.change_records import canonical
 from airflow_cdc_provider.core.log.quarantine import BadRecord, is_record_id
 from airflow_cdc_provider.core.serde import to_plain
 
@@ -45,16 +47,17 @@ def decide_records(
     kind: CommandKind,
     ids: Collection[str],
     tables: Collection[str],
-    values: Mapping[str, Any],
+    values: Mapping[str, str | None],
     reason: str,
     by: str,
     key: str,
 ) -> DecidedRecords:
     """Write a decision for each record, then the command that the next run carries out. ``ids``: of these records; of
-    all in ``tables`` if it is empty. ``values``: corrected values by column, for one record that is applied again.
+    all in ``tables`` if it is empty. ``values``: corrected values by column, as texts, None for NULL, for one record
+    that is applied again.
 
-    Raises CommandRefused: CLI012 for values of several records, CLI013 without any choice, CLI016 and CLI023 for
-    columns that have no such value; KeyUsed (CMD002) for the key of another command; NotFound (CLI015) for an id that
+    Raises CommandRefused: CLI012 for values of several records, CLI013 without any choice, and as
+    ``canonical_values``; KeyUsed (CMD002) for the key of another command; NotFound (CLI015) for an id that
     was never in quarantine. A repetition with the same key decides nothing: another record may be waiting by then."""
     if values and len(ids) != 1:
         raise CommandRefused.of("CLI012", "corrected values require exactly one record", found=f"{len(ids)} records")
@@ -72,8 +75,9 @@ def decide_records(
         find_bad_record(replicator, record_id)
     if not chosen:
         return DecidedRecords((), ended, None)
-    _require_columns(chosen, values)
-    record_decisions(replicator, chosen, DECISIONS[kind], dict(values), reason, by)
+    corrected = [canonical_values(case.table, case.record.record, values) for case in chosen]
+    for case, one in zip(chosen, corrected, strict=True):
+        record_decision(replicator, case, DECISIONS[kind], one, reason, by)
     return DecidedRecords(chosen, ended, _submit(replicator, kind, chosen, asked, key, by))
 
 
@@ -119,33 +123,33 @@ def without_values(case: QuarantineCase) -> dict[str, Any]:
     }
 
 
-def _require_columns(cases: Sequence[QuarantineCase], values: Mapping[str, Any]) -> None:
-    for case in cases:
-        if unknown := [name for name in values if name not in case.columns]:
-            where, allowed = case.copy, ", ".join(case.columns)
-            raise CommandRefused.of("CLI016", "unknown column", where, ", ".join(unknown), allowed)
-        if hidden := [name for name in values if name in case.hidden]:
-            raise CommandRefused.of(
-                "CLI023",
-                "a value of a column that is hashed, masked or truncated would be stored in clear",
-                where=case.copy,
-                found=", ".join(hidden),
-                allowed=", ".join(name for name in case.columns if name not in case.hidden),
-                do="correct the row at the source, then discard the record, or resync the table",
-                data="nothing was decided",
-            )
-
-
 def _require_same(
-    replicator: Replicator, first: Command, kind: CommandKind, asked: Mapping[str, Any], values: Mapping[str, Any]
+    replicator: Replicator,
+    first: Command,
+    kind: CommandKind,
+    asked: Mapping[str, Any],
+    values: Mapping[str, str | None],
 ) -> None:
     """Values are only in the decision, since the state store has no values of rows."""
     same = first.kind is kind and first.arguments.get("asked", asked) == asked
     if same and asked["records"]:
         decisions = [one for one in replicator.log.decisions() if one.record in first.arguments["records"]]
-        same = any((one.kind, one.values) == (DECISIONS[kind], dict(values)) for one in decisions)
+        same = any(one.kind is DECISIONS[kind] and _has_values(replicator, one, values) for one in decisions)
     if not same:
         raise key_used(first)
+
+
+def _has_values(replicator: Replicator, decision: OperatorDecision, values: Mapping[str, str | None]) -> bool:
+    """Whether a decision has these values, as its table has them now."""
+    copy, target = decision.table, known_tables(replicator).get(decision.table)
+    control = replicator.targets.state(copy, target).control if target else None
+    if control is None:
+        return decision.values.keys() == values.keys()
+    try:
+        given = canonical_values(corrected_table(copy, control), None, values)
+    except CommandRefused:
+        return False
+    return canonical(decision.values) == canonical(given)
 
 
 def _of_first(replicator: Replicator, first: Command) -> DecidedRecords:

@@ -65,6 +65,8 @@ def test_records_are_discarded_only_with_the_name_of_the_replicator(api: ApiClie
         ({"decision": "replay", "records": ["one", "two"], "values": {"name": "x"}}, "CLI012"),
         ({"decision": "replay", "records": ["one"], "values": {"colour": "x"}}, "CLI016"),
         ({"decision": "replay", "records": ["three"]}, "CLI015"),
+        ({"decision": "replay", "records": ["one"], "values": {"id": "7.5"}}, "CLI025"),
+        ({"decision": "replay", "records": ["one"], "values": {"id": None}}, "CLI025"),
         ({"decision": "replay", "tables": ["public.z"]}, "API002"),
     ],
 )
@@ -73,3 +75,21 @@ def test_a_decision_that_is_not_clear_is_refused(
 ) -> None:
     answer = api.post(QUARANTINE, body)
     assert answer.json()["problems"][0]["code"] == code and harness.replicator.log.decisions() == []
+
+
+@pytest.mark.parametrize("value", [9007199254740993, 1.5, True, ["a"], {"a": 1}])
+def test_a_value_is_a_text_or_null(api: ApiClient, harness: RunHarness, value: object) -> None:
+    """Numbers of JSON are rounded by those who read and write them."""
+    answer = api.post(QUARANTINE, {"decision": "replay", "records": ["one"], "values": {"id": value}})
+    assert answer.status_code == 422 and "values.id" in answer.json()["problems"][0]["where"]
+    assert harness.replicator.log.decisions() == []
+
+
+def test_a_repeated_request_with_a_key_has_the_same_values(api: ApiClient, harness: RunHarness) -> None:
+    body = {"decision": "replay", "records": ["one"], "values": {"id": "7", "name": None}}
+    first, again = (api.post(QUARANTINE, body, key="the-same-key").json() for _ in range(2))
+    assert first["command"]["id"] == again["command"]["id"]
+    (decision,) = harness.replicator.log.decisions()
+    assert decision.values == {"id": 7, "name": None}
+    other = api.post(QUARANTINE, body | {"values": {"id": "8", "name": None}}, key="the-same-key")
+    assert other.json()["problems"][0]["code"] == "CMD002"

@@ -87,6 +87,47 @@ def test_a_decision_is_in_staging_before_its_request_and_a_run_carries_it_out(
     assert quarantined.open("r3").follow == ("close_window",)
 
 
+def test_a_given_value_is_stored_as_its_source_would_write_it(cdc: CommandLine, quarantined: RunHarness) -> None:
+    """Also what JSON would take for another value."""
+    texts = ("1.10", "1e3", "null", "NaN", "Infinity", '"quoted"', '{"a": 1}', " 7", "")
+    for text in texts:
+        assert cdc("quarantine", "replay", "shop", "one", "--set", f"name={text}", "--set", "id=007").code == 0
+    assert [one.values for one in quarantined.replicator.log.decisions()] == [{"name": one, "id": 7} for one in texts]
+    assert cdc("quarantine", "replay", "shop", "one", "--set", "id=7", "--set-null", "name").code == 0
+    assert quarantined.replicator.log.decisions()[-1].values == {"id": 7, "name": None}
+
+
+@pytest.mark.parametrize(
+    ("given", "code"),
+    [
+        (("--set", "id=7.5"), "CLI025"),
+        (("--set", "id=null"), "CLI025"),
+        (("--set", "id=NaN"), "CLI025"),
+        (("--set", "id=9223372036854775808"), "CLI025"),
+        (("--set", "name=\ud800"), "CLI025"),
+        (("--set-null", "id"), "CLI025"),
+        (("--set", "name=a", "--set-null", "name"), "CLI014"),
+        (("--set", "name=a", "--set", "name=b"), "CLI014"),
+    ],
+)
+def test_what_is_no_value_of_a_column_is_refused(
+    cdc: CommandLine, quarantined: RunHarness, given: tuple[str, ...], code: str
+) -> None:
+    refused = cdc("quarantine", "replay", "shop", "one", *given, "--json")
+    assert (refused.code, [one["code"] for one in refused.body["problems"]]) == (64, [code])
+    assert quarantined.replicator.log.decisions() == []
+
+
+def test_the_key_of_a_record_keeps_its_value(cdc: CommandLine, quarantined: RunHarness) -> None:
+    log = quarantined.replicator.log
+    bad = log.bad_record(TABLE, "one")
+    assert bad is not None
+    log.store.write(quarantine_path(TABLE, "one"), replace(bad, record=replace(bad.record, key="[7]")).encode())
+    refused = cdc("quarantine", "replay", "shop", "one", "--set", "id=8", "--set", "name=a")
+    assert refused.code == 64 and "CLI026" in refused.err and log.decisions() == []
+    assert cdc("quarantine", "replay", "shop", "one", "--set", "id=7", "--set", "name=a").code == 0
+
+
 def test_a_record_that_is_still_bad_fails_the_request_and_is_not_tried_again(
     cdc: CommandLine, quarantined: RunHarness
 ) -> None:
@@ -248,11 +289,11 @@ def test_a_decision_with_other_values_is_not_lost_while_a_run_carries_out_the_fi
     quarantined: RunHarness,
 ) -> None:
     replicator = quarantined.replicator
-    first = decide_records(replicator, CommandKind.REPLAY, ["one"], [], {"id": 7}, "", "ann", "")
+    first = decide_records(replicator, CommandKind.REPLAY, ["one"], [], {"id": "7"}, "", "ann", "")
     assert first.command is not None
     quarantined.open("r2")
     replicator.state.start(first.command.id, "r2")
-    again = decide_records(replicator, CommandKind.REPLAY, ["one"], [], {"id": 8}, "", "ann", "")
+    again = decide_records(replicator, CommandKind.REPLAY, ["one"], [], {"id": "8"}, "", "ann", "")
     assert again.command is not None and again.command.id != first.command.id
 
 
@@ -279,11 +320,11 @@ def test_a_key_of_another_decision_decides_nothing(quarantined: RunHarness) -> N
 
 def test_a_key_of_a_replay_with_other_values_decides_nothing(quarantined: RunHarness) -> None:
     replicator = quarantined.replicator
-    first = decide_records(replicator, CommandKind.REPLAY, ["one"], [], {"id": 7}, "", "ann", "a-key")
-    again = decide_records(replicator, CommandKind.REPLAY, ["one"], [], {"id": 7}, "", "ann", "a-key")
+    first = decide_records(replicator, CommandKind.REPLAY, ["one"], [], {"id": "7"}, "", "ann", "a-key")
+    again = decide_records(replicator, CommandKind.REPLAY, ["one"], [], {"id": "7"}, "", "ann", "a-key")
     assert again.command == first.command and [case.record.id for case in again.cases] == ["one"]
     with pytest.raises(KeyUsed, match="CMD002"):
-        decide_records(replicator, CommandKind.REPLAY, ["one"], [], {"id": 8}, "", "ann", "a-key")
+        decide_records(replicator, CommandKind.REPLAY, ["one"], [], {"id": "8"}, "", "ann", "a-key")
     (decision,) = replicator.log.decisions()
     assert decision.values == {"id": 7} and "7" not in str(first.command and first.command.arguments)
 

@@ -103,10 +103,10 @@ def _integer(number: Decimal, limit: int) -> int:
 
 def _decimal(number: Decimal, target: LogicalType) -> Decimal:
     assert target.precision is not None and target.scale is not None
-    if abs(number) >= Decimal(10) ** (target.precision - target.scale):
+    if number.copy_abs() >= Decimal(10) ** (target.precision - target.scale):
         raise ValueError
     exact = number.quantize(Decimal(1).scaleb(-target.scale), context=EXACT)
-    return exact if exact else abs(exact)
+    return exact if exact else exact.copy_abs()
 
 
 def _float(source: Kind, value: Any, target: Kind) -> float:

@@ -79,7 +79,7 @@ async function decide(one, decision, record, shown) {
 }
 
 async function corrected(title, records) {
-  const given = await asked({ title, text: "The record is applied again with these values in place of its own.", detail: 'Values by column, as JSON: {"price": "1.50"}' });
+  const given = await asked({ title, text: "The record is applied again with these values in place of its own.", detail: 'Values by column, as texts in quotes, or null: {"price": "1.50"}' });
   if (!given) return null;
   try {
     return { ...records, decision: "replay", values: JSON.parse(given.detail) };

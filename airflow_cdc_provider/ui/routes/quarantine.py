@@ -27,7 +27,8 @@ MAX_RECORDS = 1000
 
 
 class RecordDecision(BaseModel):
-    """``records``: ids; all in ``tables`` if empty. ``values``: corrected values by column, to apply one record again.
+    """``records``: ids; all in ``tables`` if empty. ``values``: corrected values by column, as texts, null for NULL, to
+    apply one record again.
     ``now``: start a run for it. ``confirm``: the name of the replicator, to discard."""
 
     model_config = ConfigDict(extra="forbid")
@@ -35,7 +36,7 @@ class RecordDecision(BaseModel):
     decision: Literal["replay", "discard"]
     records: Annotated[list[str], Field(max_length=MAX_RECORDS)] = []
     tables: Annotated[list[str], Field(max_length=MAX_RECORDS)] = []
-    values: dict[str, Any] = {}
+    values: dict[str, str | None] = {}
     reason: Line = ""
     now: bool = False
     confirm: str = ""
