@@ -9,7 +9,7 @@ from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.control.results import Results
 from airflow_cdc_provider.core.decisions.commands import BLOCKED, CARRIED_OUT, RECORD_COMMANDS, Command, CommandKind
 from airflow_cdc_provider.core.decisions.left_tables import LEFT, left_note
-from airflow_cdc_provider.core.decisions.operator_decisions import decisions_by_record
+from airflow_cdc_provider.core.decisions.operator_decisions import OperatorDecision, decisions_by_record
 from airflow_cdc_provider.core.decisions.pending_resyncs import AFTER_COPY, has_carried_out
 from airflow_cdc_provider.core.decisions.run_decision import RunDecision
 from airflow_cdc_provider.core.decisions.run_plan import RunPlan
@@ -34,7 +34,9 @@ def complete_commands(
         elif command.kind is CommandKind.VERIFY and (started or ended):
             _complete_verify(replicator, command, decision.plan, named, results)
         elif command.kind in RECORD_COMMANDS and (started or ended):
-            _complete_record_command(replicator, command, decision.plan, named)
+            _complete_record_command(replicator, command, decision.plan, named, results)
+        elif command.kind in RECORD_COMMANDS:
+            _note_applied(replicator, command, named, results)
 
 
 def _complete_resync(replicator: Replicator, command: Command, started: bool, named: Sequence[TableRow]) -> None:
@@ -60,26 +62,67 @@ def _is_copied(row: TableRow, command: Command) -> bool:
 
 
 def _complete_record_command(
-    replicator: Replicator, command: Command, plan: RunPlan, named: Sequence[TableRow]
+    replicator: Replicator, command: Command, plan: RunPlan, named: Sequence[TableRow], results: Results
 ) -> None:
-    """The command stays open for tables that this run did not serve; for the others it has ended."""
+    """The command stays open for tables that this run did not serve; for the others it has ended. What another decision
+    did, it has not carried out."""
     of_run = [row for row in named if row.table in plan.stream and row.control is not None]
     ready = [row for row in of_run if row.state is TableState.REPLICATING]
     record_ids: list[str] = command.arguments["records"]
     log = replicator.log
     waiting = {record.id: record.reason for row in ready for record in log.quarantined_records(row.carry)}
-    decisions = log.decisions()
-    decided = {one for row in ready for one in decisions_by_record(decisions, row.table)}
+    in_force = _decisions_in_force(command, log.decisions(), ready, results)
     bad = {**command.result.get("still_bad", {}), **{one: waiting[one] for one in record_ids if one in waiting}}
-    done = [one for one in record_ids if one in {*command.result.get("done", ()), *decided} and one not in bad]
+    others = {**command.result.get("others", {}), **_others(command, in_force, bad)}
+    decided = {*command.result.get("done", ()), *in_force} - bad.keys() - others.keys()
+    done = [one for one in record_ids if one in decided]
     if len(ready) < len(named):
         ended = {**command.ended, **dict.fromkeys((row.table for row in ready), CARRIED_OUT)}
-        replicator.state.note_progress(command.id, {"ended": ended, "still_bad": bad, "done": done})
+        progress = {"ended": ended, "still_bad": bad, "others": others, "done": done}
+        replicator.state.note_progress(command.id, {**command.result, **progress})
         return
     outcome = [f"{record_id} is still bad: {reason}" for record_id, reason in bad.items()]
+    outcome += [f"{record_id}: {other} was carried out" for record_id, other in others.items()]
     outcome += [f"{command.kind}: {', '.join(done)}"] if done else []
     body = {"records": [{"id": one, "waiting": one not in done} for one in record_ids]}
     _finish(replicator, command, outcome, body, failed=len(done) < len(record_ids))
+
+
+def _decisions_in_force(
+    command: Command, decisions: Sequence[OperatorDecision], ready: Sequence[TableRow], results: Results
+) -> dict[str, list[OperatorDecision]]:
+    """Record → the decision of each copy by which it was applied; the newest where no run has reported that."""
+    applied, by_id = command.result.get("applied", {}), {decision.id: decision for decision in decisions}
+    in_force: dict[str, list[OperatorDecision]] = {}
+    for row in ready:
+        reported = {**applied.get(row.table, {}), **results.decided(row.table)}
+        for record_id, newest in decisions_by_record(decisions, row.table).items():
+            in_force.setdefault(record_id, []).append(by_id.get(reported.get(record_id, ""), newest))
+    return in_force
+
+
+def _others(
+    command: Command, in_force: Mapping[str, Sequence[OperatorDecision]], bad: Mapping[str, str]
+) -> dict[str, str]:
+    """Record → the decision of another command about it."""
+    own: list[str] | None = command.arguments.get("decisions")
+    records = [one for one in command.arguments["records"] if one in in_force and one not in bad]
+    others = {one: [it for it in in_force[one] if own is not None and it.id not in own] for one in records}
+    return {
+        one: f"the {its[0].kind} of {its[0].decided_by} at {its[0].decided_at}" for one, its in others.items() if its
+    }
+
+
+def _note_applied(replicator: Replicator, command: Command, named: Sequence[TableRow], results: Results) -> None:
+    """By which decisions this run has applied records of a command that came after its beginning."""
+    applied = command.result.get("applied", {})
+    for row in named:
+        waiting = {record.id for record in replicator.log.quarantined_records(row.carry)}
+        ready = results.decided(row.table) if row.state is TableState.REPLICATING else {}
+        if now := {one: ready[one] for one in command.arguments["records"] if one in ready and one not in waiting}:
+            applied = {**applied, row.table: {**applied.get(row.table, {}), **now}}
+    if applied != command.result.get("applied", {}):
+        replicator.state.note_progress(command.id, {**command.result, "applied": applied})
 
 
 def _complete_verify(

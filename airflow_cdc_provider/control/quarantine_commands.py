@@ -76,9 +76,11 @@ def decide_records(
     if not chosen:
         return DecidedRecords((), ended, None)
     corrected = [canonical_values(case.table, case.record.record, values) for case in chosen]
-    for case, one in zip(chosen, corrected, strict=True):
+    decisions = [
         record_decision(replicator, case, DECISIONS[kind], one, reason, by)
-    return DecidedRecords(chosen, ended, _submit(replicator, kind, chosen, asked, key, by))
+        for case, one in zip(chosen, corrected, strict=True)
+    ]
+    return DecidedRecords(chosen, ended, _submit(replicator, kind, chosen, decisions, asked, key, by))
 
 
 def find_bad_record(replicator: Replicator, record_id: str) -> BadRecord:
@@ -163,18 +165,21 @@ def _submit(
     replicator: Replicator,
     kind: CommandKind,
     cases: Sequence[QuarantineCase],
+    decisions: Sequence[OperatorDecision],
     asked: Mapping[str, Any],
     key: str,
     by: str,
 ) -> Command:
-    """Submit the command, or return the pending one for the same records, unless a run has begun to carry that out."""
+    """Submit the command, or return the pending one with the same decisions, unless a run has begun to carry that
+    out."""
     require_own_tables(replicator)
     tables = tuple(sorted({case.copy for case in cases}))
     records = sorted(case.record.id for case in cases)
+    own = sorted(decision.id for decision in decisions)
     if not key:
         for other in replicator.state.pending(replicator.name):
-            same = (other.kind, other.tables, other.arguments["records"]) if other.kind in DECISIONS else None
-            if same == (kind, tables, records) and other.status is CommandStatus.PENDING:
+            same = (other.kind, other.tables, other.arguments.get("decisions"))
+            if same == (kind, tables, own) and other.status is CommandStatus.PENDING:
                 return other
-    arguments = {"records": records, "asked": dict(asked)}
+    arguments = {"records": records, "decisions": own, "asked": dict(asked)}
     return replicator.state.request(replicator.name, kind, tables, arguments, key or str(uuid.uuid4()), by)

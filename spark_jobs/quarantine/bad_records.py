@@ -79,6 +79,11 @@ class Resolution:
     def corrected_records(self) -> list[ChangeRecord]:
         return [record for entry in self.corrected for record in entry.records]
 
+    @property
+    def decided_records(self) -> list[str]:
+        """The ids of those that were corrected or discarded."""
+        return [*(entry.bad.id for entry in self.corrected), *map(record_id, self.discarded)]
+
 
 def unreadable_records(log: ChangeLog, windows: Sequence[WindowSlice], after: str) -> list[BadRecord]:
     """Records above the order key that no decoder understood. The counts of a window show whether it has any."""

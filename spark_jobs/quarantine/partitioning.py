@@ -218,7 +218,7 @@ class RecordPartitioner(Generic[E]):
         return [entry for entry in by_id.values() if entry.record.order_key > batch.after]
 
     def _resolved(self, known: Sequence[BadRecord], entries: E) -> Resolution:
-        """A corrected record that the target cannot represent stays bad."""
+        """The result of the table names the decisions that helped."""
         job, task = self.batch.job, self.batch.task
 
         def reread(record: ChangeRecord) -> list[ChangeRecord]:
@@ -228,10 +228,19 @@ class RecordPartitioner(Generic[E]):
 
         schema, decisions = self.batch.plan.schema, decisions_by_record(job.log.decisions(), task.table)
         present = PresentColumns(self.batch.conversions, self.batch.images.initials(), schema.schema_id)
-        resolution = apply_decisions(known, decisions, reread, schema, present)
+        resolution = self._representable_corrections(
+            apply_decisions(known, decisions, reread, schema, present), entries
+        )
+        self.batch.work.decided.clear()
+        self.batch.work.decided.update((one, decisions[one].id) for one in resolution.decided_records)
+        return resolution
+
+    def _representable_corrections(self, resolution: Resolution, entries: E) -> Resolution:
+        """A corrected record that the target cannot represent stays bad."""
+        job = self.batch.job
         if not resolution.corrected:
             return resolution
-        job.log.write_schema(schema)
+        job.log.write_schema(self.batch.plan.schema)
         corrected = self._of(entries, resolution.corrected_records)
         unfit = corrected.unrepresentable(self.batch.images, job.tables)
         still_bad, fit = list[BadRecord](), list[CorrectedRecord]()

@@ -50,12 +50,14 @@ def timed(phases: Phases, name: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class TableWork:
-    """One table in its own thread. ``uses``: the engines that have worked on it, the last one last."""
+    """One table in its own thread. ``uses``: the engines that have worked on it, the last one last. ``decided``: as in
+    the result."""
 
     task: TableTask
     new_session: Callable[[], SparkSession]
     phases: Phases = field(default_factory=dict)
     uses: list[EngineUse] = field(default_factory=list)
+    decided: dict[str, str] = field(default_factory=dict)
 
     @cached_property
     def spark(self) -> SparkSession:
@@ -71,7 +73,8 @@ class TableWork:
 
     def result(self, outcome: Outcome, **fields: Any) -> TableResult:
         engine = self.uses[-1] if self.uses else None
-        return TableResult(self.task.table, outcome, phases=dict(self.phases), engine=engine, **fields)
+        phases, decided = dict(self.phases), dict(self.decided)
+        return TableResult(self.task.table, outcome, phases=phases, engine=engine, decided=decided, **fields)
 
 
 @dataclass(frozen=True)

@@ -254,8 +254,8 @@ COMMANDS = (
     Mutant(
         "records of a table that left are called replayed",
         f"{CONTROL}/complete_commands.py",
-        "*decided} and one not in bad]",
-        "*decided, one} and one not in bad]",
+        "for one in record_ids if one in decided]",
+        "for one in record_ids if one not in bad]",
         (LEFT,),
     ),
     Mutant(
@@ -271,6 +271,27 @@ COMMANDS = (
         "dict.fromkeys((row.table for row in ready), CARRIED_OUT)",
         "dict.fromkeys((row.table for row in ()), CARRIED_OUT)",
         (QUARANTINE,),
+    ),
+    Mutant(
+        "a decision that a newer one replaced is called carried out",
+        f"{CONTROL}/complete_commands.py",
+        " - bad.keys() - others.keys()",
+        " - bad.keys()",
+        (QUARANTINE,),
+    ),
+    Mutant(
+        "a decision that came after its record was applied is called carried out",
+        f"{CONTROL}/complete_commands.py",
+        'by_id.get(reported.get(record_id, ""), newest)',
+        "newest",
+        (QUARANTINE,),
+    ),
+    Mutant(
+        "a stage does not report by which decisions it applied records",
+        "spark_jobs/quarantine/partitioning.py",
+        "for one in resolution.decided_records)",
+        "for one in ())",
+        ("tests/spark/test_quarantine.py::test_the_result_names_the_decisions_that_helped",),
     ),
     Mutant(
         "a decision about records forgets what was bad in a copy before",

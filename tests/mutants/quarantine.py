@@ -112,8 +112,8 @@ QUARANTINE = (
     Mutant(
         "a request is made before the decision is recorded",
         "airflow_cdc_provider/control/quarantine_commands.py",
-        "        record_decision(replicator, case, DECISIONS[kind], one, reason, by)\n",
-        "        pass\n",
+        "        for case, one in zip(chosen, corrected, strict=True)\n",
+        "        for case, one in zip((), (), strict=True)\n",
         (OPERATOR,),
     ),
     Mutant(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from airflow_cdc_provider.control.dry_run import dry_run
 from airflow_cdc_provider.control.quarantine_commands import decide_records
 from airflow_cdc_provider.control.submit_commands import submit_command
-from airflow_cdc_provider.core.decisions.commands import CommandKind, CommandStatus
+from airflow_cdc_provider.core.decisions.commands import Command, CommandKind, CommandStatus
 from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind, new_decision
 from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind, TableResult
 from airflow_cdc_provider.core.errors import KeyUsed
@@ -27,13 +28,14 @@ def quarantined(harness: RunHarness) -> RunHarness:
     return with_bad_records(harness)
 
 
-def staged_and_merged(harness: RunHarness, run_id: str, *left: str) -> None:
+def staged_and_merged(harness: RunHarness, run_id: str, *left: str, decided: Mapping[str, str] | None = None) -> None:
     """The commits and results of the Spark steps, which release the decided records."""
     plan = harness.replicator.run(run_id).plan()
     record = harness.control(TABLE).fenced(carry=carry(harness, *left), attempt="merge")
     harness.commit("public_a", record)
     done = TableResult(TABLE, Outcome.DONE, 3, {"updated": 3}, record.fence, record.window)
-    harness.write_result(plan.run_id, "stage", StepKind.STAGE, [])
+    staged = TableResult(TABLE, Outcome.DONE, 3, decided=dict(decided or {}))
+    harness.write_result(plan.run_id, "stage", StepKind.STAGE, [staged])
     harness.write_result(plan.run_id, "merge", StepKind.MERGE, [done])
 
 
@@ -251,6 +253,58 @@ def test_a_decision_about_records_of_two_copies_is_carried_out_once_for_the_one_
     assert (ended.status, ended.outcome) == (CommandStatus.FAILED, "two is still bad: no date; replay: one")
 
 
+def decided(harness: RunHarness, kind: CommandKind, by: str, **values: str) -> Command:
+    command = decide_records(harness.replicator, kind, ["one"], [], values, "", by, "").command
+    assert command is not None
+    return command
+
+
+def outcome_of(harness: RunHarness, command: Command) -> tuple[CommandStatus, str]:
+    now = harness.state.command(command.id)
+    assert now is not None
+    return now.status, now.outcome
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ((CommandKind.REPLAY, {"name": "a"}), (CommandKind.DISCARD, {})),
+        ((CommandKind.DISCARD, {}), (CommandKind.REPLAY, {"name": "a"})),
+        ((CommandKind.REPLAY, {"name": "a"}), (CommandKind.REPLAY, {"name": "b"})),
+    ],
+    ids=["replay, discard", "discard, replay", "two values"],
+)
+def test_of_two_decisions_about_a_record_only_the_newer_is_carried_out(
+    quarantined: RunHarness,
+    first: tuple[CommandKind, dict[str, str]],
+    second: tuple[CommandKind, dict[str, str]],
+) -> None:
+    earlier = decided(quarantined, first[0], "ann", **first[1])
+    later = decided(quarantined, second[0], "bob", **second[1])
+    assert earlier.id != later.id
+    quarantined.open("r2")
+    staged_and_merged(quarantined, "r2", "two")
+    quarantined.close("r2")
+    status, outcome = outcome_of(quarantined, earlier)
+    assert status is CommandStatus.FAILED and outcome.startswith(f"one: the {second[0]} of bob at 2")
+    assert outcome_of(quarantined, later) == (CommandStatus.DONE, f"{second[0]}: one")
+
+
+def test_a_decision_that_came_after_its_record_was_applied_is_not_called_carried_out(quarantined: RunHarness) -> None:
+    replay = decided(quarantined, CommandKind.REPLAY, "ann", name="a")
+    (decision,) = quarantined.replicator.log.decisions()
+    quarantined.open("r2")
+    discard = decided(quarantined, CommandKind.DISCARD, "bob")
+    staged_and_merged(quarantined, "r2", "two", decided={"one": decision.id})
+    quarantined.close("r2")
+    assert outcome_of(quarantined, replay) == (CommandStatus.DONE, "replay: one")
+    quarantined.open("r3")
+    staged_and_merged(quarantined, "r3", "two")
+    quarantined.close("r3")
+    status, outcome = outcome_of(quarantined, discard)
+    assert status is CommandStatus.FAILED and outcome.startswith("one: the replay of ann at 2")
+
+
 def test_a_decision_that_waits_for_a_copy_is_carried_out_for_the_same_records_again(quarantined: RunHarness) -> None:
     harness = quarantined
     tables = (TABLE, "public.b")
@@ -320,13 +374,13 @@ def test_a_key_of_another_decision_decides_nothing(quarantined: RunHarness) -> N
 
 def test_a_key_of_a_replay_with_other_values_decides_nothing(quarantined: RunHarness) -> None:
     replicator = quarantined.replicator
-    first = decide_records(replicator, CommandKind.REPLAY, ["one"], [], {"id": "7"}, "", "ann", "a-key")
-    again = decide_records(replicator, CommandKind.REPLAY, ["one"], [], {"id": "7"}, "", "ann", "a-key")
+    first = decide_records(replicator, CommandKind.REPLAY, ["one"], [], {"name": "geheim"}, "", "ann", "a-key")
+    again = decide_records(replicator, CommandKind.REPLAY, ["one"], [], {"name": "geheim"}, "", "ann", "a-key")
     assert again.command == first.command and [case.record.id for case in again.cases] == ["one"]
     with pytest.raises(KeyUsed, match="CMD002"):
-        decide_records(replicator, CommandKind.REPLAY, ["one"], [], {"id": "8"}, "", "ann", "a-key")
+        decide_records(replicator, CommandKind.REPLAY, ["one"], [], {"name": "other"}, "", "ann", "a-key")
     (decision,) = replicator.log.decisions()
-    assert decision.values == {"id": 7} and "7" not in str(first.command and first.command.arguments)
+    assert decision.values == {"name": "geheim"} and "geheim" not in str(first.command and first.command.arguments)
 
 
 def test_a_repetition_does_not_decide_about_a_record_that_came_since(quarantined: RunHarness) -> None:

@@ -108,6 +108,20 @@ def test_a_value_that_does_not_fit_is_bad_after_another_bad_record_too(spark: Sp
     assert (table.rows(), waiting(table)) == ([(1, 3, "c")], (0, 0))
 
 
+def test_the_result_names_the_decisions_that_helped(spark: SparkSession, tmp_path: Path) -> None:
+    table = copied_table(spark, tmp_path, 1)
+    bad = [unreadable(table.update(row(1, "b")), "v"), unreadable(table.insert(row(2, "b")), "v", "w")]
+    discarded = unreadable(table.insert(row(3, "b")), "v")
+    table.apply([*bad, discarded])
+    decide(table, bad[0], DISCARD)
+    decide(table, bad[0], REPLAY, v="c")
+    decide(table, bad[1], REPLAY, v="c")
+    decide(table, discarded, DISCARD)
+    _, staged = table.staged()
+    newest = {one.record: one.id for one in table.log.decisions()}
+    assert staged.decided == {record_id(one): newest[record_id(one)] for one in (bad[0], discarded)}
+
+
 def test_records_at_one_position_are_distinguished_by_their_keys(spark: SparkSession, tmp_path: Path) -> None:
     """All rows of a connector's own snapshot have one position in the source's log."""
     schema = TableSchema("public.t", (Column("id", INT, False), Column("n", INT), Column("v", TEXT)), ("id",))

@@ -151,7 +151,8 @@ class Outcome(StrEnum):
 class TableResult:
     """``rows``: read or written. ``counts``: by operation. ``phases``: seconds per phase. ``engine``: what did the
     work, if there was any. ``cost``: what the target bills for it, by unit: ``bytes_billed``, ``slot_ms``.
-    ``question``: what a blocked table waits for."""
+    ``question``: what a blocked table waits for. ``decided``: bad record → the decision by which it was applied or
+    discarded."""
 
     table: str
     outcome: Outcome
@@ -165,6 +166,7 @@ class TableResult:
     engine: EngineUse | None = None
     cost: dict[str, int] = field(default_factory=dict)
     question: Question | None = None
+    decided: dict[str, str] = field(default_factory=dict)
 
 
 STAGED = "staged"
