@@ -8,7 +8,7 @@ table again, and has no effect where nothing differs any more.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from airflow_cdc_provider.control.fences import commit_fence
 from airflow_cdc_provider.control.inventory import known_tables
@@ -87,9 +87,21 @@ def answer_question(
             allowed=", ".join(question.answers),
             data="nothing was decided",
         )
-    earlier = answer_to(replicator.log.decisions(), question.id)
-    if earlier is not None and earlier.answer is answer:
-        return earlier
+
+    def make(decisions: Sequence[OperatorDecision]) -> OperatorDecision:
+        """No other answer is written between the reading of ``decisions`` and the writing of this one."""
+        earlier = answer_to(decisions, question.id)
+        if earlier is not None and earlier.answer is answer:
+            return earlier
+        _require_open(question, earlier)
+        return _new_answer(replicator, question, answer, actor, reason)
+
+    decision = replicator.log.decide(make)
+    failpoint("decision.after")
+    return decision
+
+
+def _require_open(question: Question, earlier: OperatorDecision | None) -> None:
     if earlier is not None and earlier.answer is not Answer.LEAVE:
         raise CommandRefused.of(
             "CMD041",
@@ -99,6 +111,12 @@ def answer_question(
             do="nothing: the next run carries that answer out",
             data="nothing was decided",
         )
+
+
+def _new_answer(
+    replicator: Replicator, question: Question, answer: Answer, actor: str, reason: str
+) -> OperatorDecision:
+    """With its entry in the audit log."""
     decision = new_decision(
         DecisionKind.REPAIR if Answer.REPAIR in question.answers else DecisionKind.SCHEMA,
         replicator.name,
@@ -115,8 +133,6 @@ def answer_question(
     replicator.state.write_audit(
         replicator.name, actor, "decide", {**detail, "changes": list(question.changes)}, once=True
     )
-    replicator.log.write_decision(decision)
-    failpoint("decision.after")
     return decision
 
 

@@ -84,5 +84,4 @@ def record_decision(
     )
     detail = {"table": case.copy, "record": record, "reason": reason, "columns": sorted(values)}
     replicator.state.write_audit(replicator.name, actor, f"quarantine {kind}", detail)
-    replicator.log.write_decision(decision)
-    return decision
+    return replicator.log.write_decision(decision)

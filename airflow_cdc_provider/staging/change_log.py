@@ -5,9 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from airflow_cdc_provider.core.decisions.operator_decisions import FOLDER, OperatorDecision, decision_path
+from airflow_cdc_provider.core.decisions.operator_decisions import (
+    FOLDER,
+    OperatorDecision,
+    last_number,
+    number_path,
+    numbered,
+)
 from airflow_cdc_provider.core.errors import CheckFailed, StagingInvalid
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.log import change_log
@@ -125,15 +131,37 @@ class ChangeLog:
     def write_disclosed(self, table: str, columns: Mapping[str, str]) -> None:
         self.store.write(change_log.disclosed_path(table), seal({"table": table, "columns": dict(columns)}))
 
-    def write_decision(self, decision: OperatorDecision) -> None:
-        self.store.create(decision_path(decision.id), json.dumps(to_plain(decision)).encode())
+    def write_decision(self, decision: OperatorDecision) -> OperatorDecision:
+        """Returns it with its number, which is above those of all that were written before."""
+        number = last_number(self.store.names(FOLDER)) + 1
+        while not (written := self._with_number(decision, number)):
+            number += 1
+        return written
+
+    def decide(self, make: Callable[[Sequence[OperatorDecision]], OperatorDecision]) -> OperatorDecision:
+        """Write the decision that ``make`` makes of all earlier ones; if it is one of them, nothing is written. Where
+        another one was written meanwhile, it is made again."""
+        while True:
+            names = self.store.names(FOLDER)
+            earlier = self._decisions(names)
+            decision = make(earlier)
+            if decision in earlier:
+                return decision
+            if written := self._with_number(decision, last_number(names) + 1):
+                return written
+
+    def _with_number(self, decision: OperatorDecision, number: int) -> OperatorDecision | None:
+        """None where another decision has the number."""
+        written, path = numbered(decision, number), number_path(number)
+        content = json.dumps(to_plain(written)).encode()
+        return written if self.store.create(path, content) or self.store.read(path) == content else None
 
     def decisions(self) -> list[OperatorDecision]:
-        """All decisions of operators, in the order of their ids."""
-        return [
-            from_plain(OperatorDecision, json.loads(self.store.read(f"{FOLDER}/{name}")))
-            for name in self.store.names(FOLDER)
-        ]
+        """All decisions of operators, in the order in which they were written."""
+        return self._decisions(self.store.names(FOLDER))
+
+    def _decisions(self, names: Iterable[str]) -> list[OperatorDecision]:
+        return [from_plain(OperatorDecision, json.loads(self.store.read(f"{FOLDER}/{name}"))) for name in names]
 
     def quarantined_records(self, carry: CarryOver) -> tuple[QuarantinedRecord, ...]:
         """The records in quarantine, from the listing of a carry-over. Raises StagingInvalid (STG008) if it is

@@ -280,6 +280,20 @@ RUNS = (
         ("tests/provider/test_window_runs.py",),
     ),
     Mutant(
+        "a decision takes the number of another one",
+        "airflow_cdc_provider/staging/change_log.py",
+        "return written if self.store.create(path, content) or self.store.read(path) == content else None",
+        "return written if self.store.create(path, content) or content else None",
+        ("tests/core/test_decisions.py",),
+    ),
+    Mutant(
+        "an answer is made of the decisions that were there before another one",
+        "airflow_cdc_provider/staging/change_log.py",
+        "            decision = make(earlier)\n            if decision in earlier:\n                return decision\n",
+        "            decision = make([])\n",
+        ("tests/core/test_decisions.py", "tests/provider/test_late_answers.py"),
+    ),
+    Mutant(
         "an approval of one mass delete is valid for every later one",
         f"{CORE}/decisions/operator_decisions.py",
         "one for one in approvals if one.command == state.command",

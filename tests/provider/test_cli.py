@@ -206,8 +206,8 @@ def test_a_resync_waits_for_a_run(cdc: CommandLine, harness: RunHarness) -> None
     result = cdc("resync", "shop", "--table", "public.b", "--yes", "shop", "--json")
     assert (result.code, result.body["status"]) == (0, "pending")
     assert harness.open("r2").plan.reconcile == ("public.b",)
-    (decision,) = harness.replicator.log.store.names("decisions")
-    assert result.body["id"] in decision
+    (decision,) = harness.replicator.log.decisions()
+    assert decision.command == result.body["id"] and decision.id.endswith(decision.command)
 
 
 def test_a_state_store_that_cannot_be_reached_is_temporary(

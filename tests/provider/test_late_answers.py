@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from airflow_cdc_provider.control import answers
-from airflow_cdc_provider.control.answers import answer_open_question, open_questions
+from airflow_cdc_provider.control.answers import answer_open_question, answer_question, open_questions
 from airflow_cdc_provider.core.decisions.operator_decisions import OperatorDecision
 from airflow_cdc_provider.core.errors import CommandRefused
 from airflow_cdc_provider.core.table.questions import Answer
@@ -55,14 +55,32 @@ def test_a_second_answer_is_the_first_one_and_another_one_is_refused(asking: Run
     assert (decision.answer, decision.reason, decision.decided_by) == (Answer.RESYNC, "asked the team", "ada")
 
 
+def test_of_two_answers_at_once_the_first_one_counts_and_the_other_is_refused(
+    asking: RunHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wider = replace(QUESTION, answers=(Answer.APPLY, *QUESTION.answers))
+    ask(asking, wider)
+    with_number, others = ChangeLog._with_number, [Answer.APPLY]
+
+    def late(log: ChangeLog, decision: OperatorDecision, number: int) -> OperatorDecision | None:
+        if others:  # another operator answers after this one has read the decisions
+            answer_question(asking.replicator, wider, others.pop(), "bob", "")
+        return with_number(log, decision, number)
+
+    monkeypatch.setattr(ChangeLog, "_with_number", late)
+    with pytest.raises(CommandRefused, match=r"CMD041.*apply by bob"):
+        answer(asking)
+    assert [one.decided_by for one in asking.replicator.log.decisions()] == ["bob"]
+
+
 def test_an_answer_whose_process_dies_before_it_was_written_is_audited_once(
     asking: RunHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def die(log: ChangeLog, decision: OperatorDecision) -> None:
+    def die(log: ChangeLog, decision: OperatorDecision, number: int) -> None:
         raise KeyboardInterrupt(decision.id)
 
     with monkeypatch.context() as dying:
-        dying.setattr(ChangeLog, "write_decision", die)
+        dying.setattr(ChangeLog, "_with_number", die)
         with pytest.raises(KeyboardInterrupt):
             answer(asking)
     answer(asking)

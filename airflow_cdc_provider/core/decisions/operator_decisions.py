@@ -1,9 +1,14 @@
-"""Decisions of an operator: files under ``decisions/``, written before they take effect."""
+"""Decisions of an operator: files under ``decisions/``, written before they take effect.
+
+They are numbered in the order in which they were written, whatever the clocks of their hosts show: the name of a file
+is its number, and the first writer of a number has it.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
@@ -12,6 +17,7 @@ from airflow_cdc_provider.core.table.questions import Answer
 from airflow_cdc_provider.core.table.states import State, TableState
 
 FOLDER = "decisions"
+NUMBERED = re.compile(r"n(\d{9})\.json")
 
 
 class DecisionKind(StrEnum):
@@ -30,11 +36,11 @@ class DecisionKind(StrEnum):
 
 @dataclass(frozen=True)
 class OperatorDecision:
-    """``id``: sorts by time. ``command``: the id of the command with the decision. ``decided_at``: UTC in ISO 8601
-    format. ``record``: the id of the bad record; ``values``: canonical values that replace its own. ``question``: its
-    id; ``window``: after which its change happened; ``columns``: dropped column → added column, for the answer
-    ``rename``; column → its id, for ``ignore``. ``identity``: of the copy to drop; ``state``: its state
-    before that."""
+    """``id``: sorts by the order in which they were written. ``command``: the id of the command with the decision.
+    ``decided_at``: UTC in ISO 8601 format. ``record``: the id of the bad record; ``values``: canonical values that
+    replace its own. ``question``: its id; ``window``: after which its change happened; ``columns``: dropped column →
+    added column, for the answer ``rename``; column → its id, for ``ignore``. ``identity``: of the copy to drop;
+    ``state``: its state before that."""
 
     id: str
     kind: DecisionKind
@@ -57,14 +63,34 @@ class OperatorDecision:
 def new_decision(
     kind: DecisionKind, replicator: str, table: str, decided_by: str, about: str, **details: Any
 ) -> OperatorDecision:
-    """A decision made now. ``about``: the id of the command or record that it is about."""
-    now = datetime.now(UTC)
-    at = now.isoformat(timespec="milliseconds")
-    return OperatorDecision(f"{now:%Y%m%dT%H%M%S%f}-{about}", kind, replicator, table, decided_by, at, **details)
+    """A decision made now. ``about``: the id of the command or record that it is about. Its id has a number when it is
+    written."""
+    at = datetime.now(UTC).isoformat(timespec="milliseconds")
+    return OperatorDecision(about, kind, replicator, table, decided_by, at, **details)
 
 
-def decision_path(decision_id: str) -> str:
-    return f"{FOLDER}/{decision_id}.json"
+def numbered(decision: OperatorDecision, number: int) -> OperatorDecision:
+    return replace(decision, id=f"{_prefix(number)}-{decision.id}")
+
+
+def number_path(number: int) -> str:
+    """Of the decision with this number."""
+    return decision_path(_prefix(number))
+
+
+def last_number(names: Iterable[str]) -> int:
+    """``names``: of the files of decisions; 0 if none of them has a number. A file of the former form is named by the
+    time of its decision, and sorts before all with a number."""
+    numbers = (NUMBERED.fullmatch(name) for name in names)
+    return max((int(found[1]) for found in numbers if found), default=0)
+
+
+def _prefix(number: int) -> str:
+    return f"n{number:09d}"
+
+
+def decision_path(name: str) -> str:
+    return f"{FOLDER}/{name}.json"
 
 
 def find_delete_approval(
