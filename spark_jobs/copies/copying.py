@@ -144,6 +144,7 @@ def build_control_record(
         source_identity=step.source_identity,
         ignored=ids_of(task.ignored, task.logged.schema) if task.logged else {},
         extent=task.rule.snapshot.extent,
+        name_in_source=task.renamed_to,
         applied=AppliedOrder(step.window),
         shard_value=task.rule.shard_value,
         resyncs=task.resyncs,

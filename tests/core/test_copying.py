@@ -69,6 +69,15 @@ def test_a_copy_records_the_commands_that_it_carries_out(table: ScriptedTable) -
     assert record.resyncs == ("c1", "c2")
 
 
+def test_a_copy_records_the_name_that_its_table_has_in_the_source(table: ScriptedTable) -> None:
+    job, work = copying(table)
+    records = [
+        build_control_record(job, task, 0, TargetState(exists=False), COPY, REPLICATING, False)
+        for task in (work.task, replace(work.task, renamed_to="public.u"))
+    ]
+    assert [record.name_in_source for record in records] == ["", "public.u"]
+
+
 def test_a_fence_that_is_claimed_after_the_copy_chose_its_own_stops_the_copy(table: ScriptedTable) -> None:
     job, work = copying(table)
 

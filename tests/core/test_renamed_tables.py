@@ -1,12 +1,16 @@
-"""Which tables may have another name in the source than their copies."""
+"""Which tables may have another name in the source than their copies, and which of them an operator must confirm."""
 
 from __future__ import annotations
 
-from airflow_cdc_provider.core.decisions.renamed_tables import may_be_renamed
+from dataclasses import replace
+
+from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind, OperatorDecision
+from airflow_cdc_provider.core.decisions.renamed_tables import is_followed, may_be_renamed, rename_question
 from airflow_cdc_provider.core.spec.definition import Definition, Source, Staging, TableRule, Target
 from airflow_cdc_provider.core.spec.schema_policy import OnChange, SchemaPolicy
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.identity import TableIdentity
+from airflow_cdc_provider.core.table.questions import Answer
 from airflow_cdc_provider.core.table.state_rows import TableRow
 from airflow_cdc_provider.core.table.states import State, TableState
 
@@ -33,3 +37,16 @@ def test_a_table_is_looked_for_by_the_identity_of_the_copy_that_has_followed_it_
     found = may_be_renamed(DEFINITION, (), rows)["d.t"]
     assert found and found.table == "2"
     assert may_be_renamed(DEFINITION, {"d.t"}, rows) == {}
+
+
+def test_a_copy_that_was_made_under_the_new_name_is_not_asked_about() -> None:
+    control = row("d.t", TableState.REPLICATING, "1", 5).control
+    assert control is not None
+    question = rename_question(control, "d.u")
+    answer = OperatorDecision("n1", DecisionKind.SCHEMA, "shop", "d.t", "ann", "", question=question.id)
+    assert not is_followed(control, "d.u", [])
+    assert is_followed(control, "d.u", [replace(answer, answer=Answer.APPLY)])
+    assert not is_followed(control, "d.u", [replace(answer, answer=Answer.LEAVE)])
+    again = replace(control, floor="f2", name_in_source="d.u")
+    assert is_followed(again, "d.u", [])
+    assert not is_followed(again, "d.v", []), "renamed once more"

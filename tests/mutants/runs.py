@@ -280,6 +280,20 @@ RUNS = (
         ("tests/provider/test_window_runs.py",),
     ),
     Mutant(
+        "a renamed table is asked about after each new copy",
+        f"{CORE}/decisions/renamed_tables.py",
+        "    if control.name_in_source == name:\n        return True\n",
+        "",
+        ("tests/core/test_renamed_tables.py",),
+    ),
+    Mutant(
+        "a copy does not record under which name it was made",
+        "spark_jobs/copies/copying.py",
+        "        name_in_source=task.renamed_to,\n",
+        "",
+        ("tests/core/test_copying.py",),
+    ),
+    Mutant(
         "a decision takes the number of another one",
         "airflow_cdc_provider/staging/change_log.py",
         "return written if self.store.create(path, content) or self.store.read(path) == content else None",

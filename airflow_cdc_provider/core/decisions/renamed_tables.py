@@ -68,6 +68,9 @@ def rename_question(control: ControlRecord, name: str) -> Question:
 
 
 def is_followed(control: ControlRecord, name: str, decisions: Sequence[OperatorDecision]) -> bool:
-    """Whether an operator has decided that the table is the same."""
+    """Whether the table needs no decision of an operator: one has decided that it is the same, or its rows were copied
+    under that name."""
+    if control.name_in_source == name:
+        return True
     decision = answer_to(decisions, rename_question(control, name).id)
     return decision is not None and decision.answer is Answer.APPLY

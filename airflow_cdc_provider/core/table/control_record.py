@@ -59,7 +59,8 @@ class ControlRecord:
     ``identity``: the source catalog's description of the table at the time of these rows; None if
     the source has no such catalog. ``ignored``: columns that an operator has decided not to copy, with their ids if the
     source has ids. ``extent``: which
-    rows the last copy has read. ``shard_value``: in a table that other copies share, the value of the first column of
+    rows the last copy has read. ``name_in_source``: of the table when the last copy read it; empty if that was its
+    own. ``shard_value``: in a table that other copies share, the value of the first column of
     the key in the rows of this copy. ``comments``: the comments that columns of the target table have got from the
     source; None where a change of the column may have removed it. ``former``: the types of the former columns
     that the target table still has, by name. ``versions_until``: no version of a history begins or
@@ -88,6 +89,7 @@ class ControlRecord:
     source_identity: dict[str, str] = field(default_factory=dict)
     ignored: dict[str, str] = field(default_factory=dict)
     extent: CopyExtent = WHOLE
+    name_in_source: str = ""
     shard_value: str = ""
     comments: dict[str, str | None] = field(default_factory=dict)
     former: dict[str, str] = field(default_factory=dict)
