@@ -299,10 +299,13 @@ def _table_facts(
     disclosed: Mapping[str, str] | None,
 ) -> TableFacts:
     known = row is not None and row.state not in NEVER_COPIED and row.control is not None
+    failing = row is not None and bool(row.failing_since)
     if isinstance(current, UNREADABLE):
         control = row.control if row else None
         task = selection.task(TableState.FAILING, control, renamed_to=renamed_to, disclosed=disclosed)
-        return TableFacts(task, exists=known, known=known, copied_by=copied_by, problem=current.problems[0])
+        return TableFacts(
+            task, exists=known, known=known, copied_by=copied_by, problem=current.problems[0], failing=failing
+        )
     control = current.control if current else row.control if row else None
     state = control.state.name if control else TableState.PENDING
     if row and row.state is TableState.FAILING and state in TAKES_CHANGES:
@@ -311,7 +314,7 @@ def _table_facts(
     restored = current.restored if current else False
     task = selection.task(state, control, _ignored(selection, control, commands), renamed_to, disclosed)
     unfit = current.unfit if current else None
-    return TableFacts(task, exists, restored, known, copied_by=copied_by, unfit=unfit)
+    return TableFacts(task, exists, restored, known, copied_by=copied_by, unfit=unfit, failing=failing)
 
 
 def _ignored(selection: Selection, control: ControlRecord | None, commands: Iterable[Command]) -> tuple[str, ...]:

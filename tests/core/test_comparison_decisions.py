@@ -13,7 +13,8 @@ from airflow_cdc_provider.core.decisions.table_decisions import TableAction
 from airflow_cdc_provider.core.proof.schedule import DueComparison
 from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.table.identity import UnloggedChanges
-from tests.core.test_decide import LOST, NEW, A, B, command, facts, table
+from airflow_cdc_provider.core.table.states import TableState
+from tests.core.test_decide import LOST, NEW, A, B, command, control, facts, table
 
 
 def test_tables_are_compared_when_that_is_due_and_the_others_catch_up() -> None:
@@ -62,3 +63,18 @@ def test_a_log_of_changes_is_blocked_by_a_rewrite_that_may_have_changed_rows(
     (of_log,) = (one for one in decision.table_decisions if one.table == "public.a")
     assert of_log.action is (TableAction.BLOCKED if found else TableAction.STREAM)
     assert not found or (of_log.problem and found in of_log.problem.found)
+
+
+@pytest.mark.parametrize("state", [None, TableState.RESYNCING])
+def test_comparisons_wait_for_copies_but_not_for_those_that_failed_before(state: TableState | None) -> None:
+    """Such a copy may fail in each run."""
+    due = replace(A, due=DueComparison())
+    copied, other = (table(name, control(name, state=state) if state else None) for name in ("public.c", "public.d"))
+    waiting = decide(facts(due, copied))
+    assert waiting.plan.compare == () and any("wait for the copies" in note for note in waiting.notes)
+    failing = replace(copied, failing=True)
+    plan = decide(facts(due, failing)).plan
+    assert (plan.compare, *plan.copy, *plan.reconcile) == (("public.a",), "public.c")
+    branches = {"verify", "snapshot" if state is None else "reconcile.pause_stream"}
+    assert branches <= {*decide(facts(due, failing)).follow}
+    assert decide(facts(due, failing, other)).plan.compare == ()

@@ -280,6 +280,27 @@ RUNS = (
         ("tests/provider/test_window_runs.py",),
     ),
     Mutant(
+        "comparisons wait for a copy that fails in each run",
+        f"{CORE}/decisions/run_decision.py",
+        "    return not failing.issuperset(copies)",
+        "    return bool({*copies})",
+        ("tests/core/test_comparison_decisions.py",),
+    ),
+    Mutant(
+        "comparisons wait for no copy",
+        f"{CORE}/decisions/run_decision.py",
+        "    return not failing.issuperset(copies)",
+        "    return False",
+        ("tests/core/test_comparison_decisions.py",),
+    ),
+    Mutant(
+        "a run does not know whose copy failed",
+        f"{CONTROL}/observe.py",
+        "    failing = row is not None and bool(row.failing_since)\n",
+        "    failing = False\n",
+        ("tests/provider/test_blocked_copies.py",),
+    ),
+    Mutant(
         "a renamed table is asked about after each new copy",
         f"{CORE}/decisions/renamed_tables.py",
         "    if control.name_in_source == name:\n        return True\n",

@@ -7,12 +7,14 @@ from dataclasses import replace
 import pytest
 
 from airflow_cdc_provider.control.close_window import CloseResult
+from airflow_cdc_provider.core.decisions.commands import CommandKind
 from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind, TableResult
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType
 from airflow_cdc_provider.core.table.state_rows import Lane
+from airflow_cdc_provider.core.table.states import TableState
 from tests.provider.command_line import CommandLine, as_listed
 from tests.provider.run_harness import RunHarness, schema
 
@@ -53,6 +55,19 @@ def test_no_later_run_copies_it_and_each_shows_why(blocked: RunHarness, cdc: Com
         assert shown(cdc) == ("blocked", BAD.what, f"correct the value; then {RESUME}")
         assert blocked.state.tables("shop")[A].error.startswith(f"{BAD.code} {BAD.what} | where: row 7"), run_id
     assert blocked.state.tables("shop")[B].state == "replicating", "the other table is copied"
+
+
+def test_a_copy_that_fails_in_each_run_does_not_stop_the_comparisons_of_other_tables(harness: RunHarness) -> None:
+    stopped(as_listed(harness), "r1", Outcome.FAILING, AWAY)
+    plan = harness.open("r2").plan
+    harness.copy(replace(plan, copy=(B,)), "snapshot", (B,), TableState.REPLICATING)
+    failed = TableResult(A, Outcome.FAILING, problem=AWAY)
+    harness.write_result("r2", "snapshot", StepKind.SNAPSHOT, [failed, TableResult(B, Outcome.DONE, 10, fence=1)])
+    harness.close("r2")
+    verify = harness.request(CommandKind.VERIFY)
+    decision = harness.open("r3")
+    assert (decision.plan.copy, decision.plan.compare) == ((A,), (B,))
+    assert {"snapshot", "verify"} <= {*decision.follow} and verify.id in decision.plan.commands
 
 
 def test_resume_lets_the_next_run_copy_it(blocked: RunHarness, cdc: CommandLine) -> None:

@@ -30,7 +30,7 @@ class TableFacts:
     copies the table as source and target are now; ``unfit``: why its present copy takes no changes. ``left_out``: why
     the log of the source leaves it out, if no hole says so yet. ``identity``: the table in the source's catalog now;
     ``unlogged``: changes since the copy's state that are not in the stream. ``due``: the comparison that is due now,
-    without a command."""
+    without a command. ``failing``: what the last run did with it failed."""
 
     task: TableTask
     exists: bool = False
@@ -48,6 +48,7 @@ class TableFacts:
     identity: TableIdentity | None = None
     unlogged: UnloggedChanges = NO_UNLOGGED_CHANGES
     due: DueComparison | None = None
+    failing: bool = False
 
 
 @dataclass(frozen=True)

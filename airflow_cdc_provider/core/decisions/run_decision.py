@@ -208,7 +208,7 @@ def _stream(facts: Facts, base: RunDecision) -> RunDecision:
         v.action is TableAction.STREAM and (v.pending_window is not None or v.dirty) for v in base.table_decisions
     )
     comparisons = decide_comparisons(facts, base.table_decisions)
-    if comparisons.requested and (copy or reconcile):
+    if comparisons.requested and _may_succeed(facts, (*copy, *reconcile)):
         notes.append("comparisons wait for the copies of this run")
         comparisons = Comparisons()
     record_commands = () if comparisons.requested else _record_commands(facts, tables[TableAction.STREAM])
@@ -259,6 +259,13 @@ def _stream(facts: Facts, base: RunDecision) -> RunDecision:
         notes=tuple(notes),
         unread=unread,
     )
+
+
+def _may_succeed(facts: Facts, copies: Iterable[str]) -> bool:
+    """Whether one of these copies did not fail in the last run. A copy that fails in each run must not stop the
+    comparisons of all tables; they are made beside it."""
+    failing = {table.task.table for table in facts.tables if table.failing}
+    return not failing.issuperset(copies)
 
 
 def _changed_columns(facts: Facts, decisions: Iterable[TableDecision]) -> bool:
