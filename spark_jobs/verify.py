@@ -27,13 +27,13 @@ from airflow_cdc_provider.connectors.source import Copy
 from airflow_cdc_provider.connectors.source_features import CapturesLater, ReadsTablesApart, StreamHoldsSnapshots
 from airflow_cdc_provider.core.decisions.holes import hole_for
 from airflow_cdc_provider.core.decisions.steps import Outcome, StepResult, TableResult, TableTask
+from airflow_cdc_provider.core.decisions.table_checks import repair_line
 from airflow_cdc_provider.core.errors import CheckFailed, Fenced, Problem, SourceUnavailable
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.log.positions import Position
-from airflow_cdc_provider.core.spec.definition import Reconcile
+from airflow_cdc_provider.core.spec.definition import repairs_itself
 from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.table.control_record import ControlRecord
-from airflow_cdc_provider.core.table.source_names import in_shell
 from airflow_cdc_provider.core.table.states import State, TableState
 from airflow_cdc_provider.core.times import utc_now
 from airflow_cdc_provider.targets.target import TargetState
@@ -117,10 +117,10 @@ def _after_rewrite(
         found=f"{result.detail['source_rows']:,} rows at the source, {result.detail['target_rows']:,} in the copy,"
         f" first differences: {', '.join(result.detail['differences'][:3]) or 'none shown'}",
         allowed="a rewrite that keeps every value, such as VACUUM FULL",
-        do=f"airflow cdc resync {job.step.definition.name} --table {in_shell(task.table)}",
+        do=repair_line(job.step.definition.name, task.table, task.rule),
         data="the copy has the old values; later changes are kept in the change log",
     )
-    if job.step.definition.source.reconcile is not Reconcile.AUTO:
+    if not repairs_itself(job.step.definition, task.rule):
         return replace(result, outcome=Outcome.BLOCKED, problem=problem)
     since = utc_now()
     state = State(TableState.RESYNCING, since, problem.what, problem.do, set_by=job.step.run_id)
@@ -176,7 +176,7 @@ def _has_hole(job: Job, task: TableTask) -> Problem:
         "VER001",
         f"{task.table} cannot be compared: the change log has a hole for it",
         where=task.table,
-        do=f"airflow cdc resync {job.step.definition.name} --table {in_shell(task.table)}",
+        do=repair_line(job.step.definition.name, task.table, task.rule),
     )
 
 

@@ -20,6 +20,7 @@ from airflow_cdc_provider.core.decisions.freshness import with_fresh_at
 from airflow_cdc_provider.core.decisions.holes import first_hole, first_pending_window
 from airflow_cdc_provider.core.decisions.run_decision import RunDecision, effective_window
 from airflow_cdc_provider.core.decisions.steps import Outcome, TableTask
+from airflow_cdc_provider.core.decisions.table_checks import repair_line
 from airflow_cdc_provider.core.decisions.table_decisions import TableAction
 from airflow_cdc_provider.core.errors import UNREADABLE, Fenced, ForeignTarget, Problem
 from airflow_cdc_provider.core.log.change_log import REQUESTED
@@ -92,7 +93,7 @@ class ClosingRows:
                 control is None or control.state.name is not TableState.PAUSED
             ):
                 return blocked_row(row, verdict.problem, self.at)
-        return row if control is None else self._progressed_row(row, control, touched)
+        return row if control is None else self._progressed_row(task, row, control, touched)
 
     def _exceeded_limit(self, before: TableRow | None) -> timedelta | None:
         """``retry_for``, if the table has failed for longer."""
@@ -133,7 +134,7 @@ class ClosingRows:
             return row
         return row if rows is None else replace(row, rows=rows, rows_at=self.at, rows_current=True)
 
-    def _progressed_row(self, row: TableRow, control: ControlRecord, touched: bool) -> TableRow:
+    def _progressed_row(self, task: TableTask, row: TableRow, control: ControlRecord, touched: bool) -> TableRow:
         """For a table without problems: the window it has passed, and the time up to which it equals the source. A hole
         that needs no operator is left to the next run."""
         log = self.log
@@ -143,7 +144,7 @@ class ClosingRows:
             if hole.kind in REQUESTED:
                 return row
             what = f"the change log has a hole for {row.table} ({hole.cause})"
-            do = f"airflow cdc resync {self.decision.replicator} --table {in_shell(row.table)}"
+            do = repair_line(self.decision.replicator, row.table, task.rule)
             return blocked_row(row, Problem("LOG004", what, where=row.table, found=hole.detail, do=do), self.at)
         pending = first_pending_window(log, control)
         passed = max(row.passed, effective_window(log.sealed, control.window, pending))

@@ -9,6 +9,7 @@ from tests.mutants.change_log import CHANGE_LOG
 from tests.mutants.change_tables import CHANGE_TABLES
 from tests.mutants.commands import COMMANDS
 from tests.mutants.commits import COMMITS
+from tests.mutants.decided_runs import DECIDED_RUNS
 from tests.mutants.direct import DIRECT_MERGES
 from tests.mutants.dirty_keys import DIRTY_KEYS
 from tests.mutants.dropped_copies import DROPPED_COPIES
@@ -59,6 +60,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *CHANGE_LOG,
     *REPEATED_RUNS,
     *RUNS,
+    *DECIDED_RUNS,
     *SEVERAL_COPIES,
     *COMMANDS,
     *LEAVING,

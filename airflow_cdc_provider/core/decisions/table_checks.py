@@ -5,6 +5,7 @@ from __future__ import annotations
 from airflow_cdc_provider.core.decisions.facts import Facts, TableFacts
 from airflow_cdc_provider.core.decisions.planned_source import identity_changes
 from airflow_cdc_provider.core.errors import Problem
+from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.source_names import in_shell
 
@@ -118,15 +119,19 @@ def check_definition(facts: Facts, table: TableFacts, control: ControlRecord) ->
 
 
 def resync_line(facts: Facts, table: str) -> str:
-    return f"airflow cdc resync {facts.definition.name} --table {in_shell(table)}"
+    return _resync_line(facts.definition.name, table)
 
 
-def repair_line(facts: Facts, table: TableFacts) -> str:
-    """How an operator repairs a hole of the table."""
-    line = resync_line(facts, table.task.table)
-    if table.task.rule.snapshot.extent.rows:
+def _resync_line(replicator: str, table: str) -> str:
+    return f"airflow cdc resync {replicator} --table {in_shell(table)}"
+
+
+def repair_line(replicator: str, table: str, rule: TableRule) -> str:
+    """How an operator repairs a table whose changes cannot be continued."""
+    line = _resync_line(replicator, table)
+    if rule.snapshot.extent.rows:
         return line
     return (
         f"copy its rows: set `snapshot: {{mode: initial}}` for the table, then {line}; or start it again without rows: "
-        f"{line} --yes {facts.definition.name}"
+        f"{line} --yes {replicator}"
     )

@@ -226,7 +226,7 @@ def _decide_unlogged(facts: Facts, table: TableFacts, control: ControlRecord) ->
         where=name,
         found="; ".join((*unlogged.columns, *rows)),
         allowed="new columns with known values in older rows, dropped columns, statements that change no row",
-        do=repair_line(facts, table),
+        do=repair_line(facts.definition.name, name, table.task.rule),
         data=f"the copy is at window {control.window}; later changes are kept in the change log",
     )
     blocked = _blocked(name, problem)
@@ -258,7 +258,7 @@ def _decide_with_hole(facts: Facts, table: TableFacts, hole: Hole) -> TableDecis
         what,
         where=name,
         found=hole.detail or hole.cause,
-        do=repair_line(facts, table),
+        do=repair_line(facts.definition.name, name, table.task.rule),
         data="the copy is at the last window before the hole",
     )
     return _blocked(name, problem)
