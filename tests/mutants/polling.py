@@ -17,9 +17,24 @@ ERRORS = ("tests/core/test_errors_of_splits.py",)
 COMPARED = ("tests/core/test_windows_of_a_comparison.py",)
 OBJECTS = "tests/spark/pipelines/polling/test_salesforce_poll_pipeline.py"
 RELOADED = (f"{OBJECTS}::test_an_object_without_timestamps_is_copied_once_in_every_run",)
+COLUMNS = ("tests/connectors/test_polling_columns.py",)
 OBJECT_RUNS = ("tests/connectors/test_salesforce_poll_timestamps.py",)
 
 POLLING = (
+    Mutant(
+        "an interval continues under another timestamp column",
+        f"{FOLDER}/intervals.py",
+        "return bool(lo.column and limit.column) and lo.column != limit.column",
+        "return bool(lo.column and limit.column) and not limit.column",
+        COLUMNS,
+    ),
+    Mutant(
+        "a position does not name its timestamp column",
+        f"{FOLDER}/intervals.py",
+        "column=self.timestamp_columns.get(table, position.column))",
+        "column=position.column)",
+        COLUMNS,
+    ),
     Mutant(
         "an object is polled by a field that no query can filter by",
         "airflow_cdc_provider/connectors/sources/salesforce_poll/objects.py",

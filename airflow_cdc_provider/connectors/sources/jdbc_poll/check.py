@@ -33,10 +33,15 @@ Differs = Callable[[ServerZone, JdbcPollOptions], bool]
 """Whether the zone of the server is another one than that of the definition."""
 
 
+def named_timestamp(table: str, options: JdbcPollOptions) -> str:
+    """By the definition. The table may have no such timestamp."""
+    return options.timestamp_columns.get(table, options.timestamp_column)
+
+
 def timestamp_column_of(described: PolledTable, options: JdbcPollOptions) -> str:
     """The column with the time of the last change. Raises CheckFailed (SRC062) if the table has no such timestamp."""
     table = described.schema.table
-    name = options.timestamp_columns.get(table, options.timestamp_column)
+    name = named_timestamp(table, options)
     if name not in described.schema.names:
         raise CheckFailed(_no_timestamp_column(table, name, "no such column"))
     kind = described.schema.column(name).type.kind

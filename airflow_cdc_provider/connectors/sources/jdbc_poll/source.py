@@ -15,6 +15,7 @@ from airflow_cdc_provider.connectors.sources.jdbc_poll.catalog import PolledTabl
 from airflow_cdc_provider.connectors.sources.jdbc_poll.check import (
     filter_problems,
     find_problems,
+    named_timestamp,
     refused_zone,
     require_readable,
     timestamp_column_of,
@@ -129,8 +130,7 @@ class JdbcPollSource(PollingSource):
                     row = connection.execute(queries.any_row(query, self._timestamp_nullable(queries))).first()
                     return row is not None or unknown_timestamp(connection, queries) is not None
 
-            planner = IntervalPlanner(self.database.now(connection), self.options, schema_ids=self._schema_ids())
-            return poll_status(position, tables, planner, has_changes)
+            return poll_status(position, tables, self._planner_at(connection), has_changes)
 
     def comments(self, tables: Sequence[str]) -> Mapping[str, Mapping[str, str]]:
         """As ``tables`` has read them last, in the same queries."""
@@ -204,10 +204,14 @@ class JdbcPollSource(PollingSource):
 
     def _planner(self) -> IntervalPlanner:
         with self.database.session() as connection:
-            return IntervalPlanner(self.database.now(connection), self.options, schema_ids=self._schema_ids())
+            return self._planner_at(connection)
 
-    def _schema_ids(self) -> dict[str, str]:
-        return {name: table.schema.schema_id for name, table in self._described.items()}
+    def _planner_at(self, connection: sa.Connection) -> IntervalPlanner:
+        described = dict(self._described)  # copies of other tables, in other threads, add to it
+        schema_ids = {name: table.schema.schema_id for name, table in described.items()}
+        columns = {name: named_timestamp(name, self.options) for name in described}
+        now = self.database.now(connection)
+        return IntervalPlanner(now, self.options, schema_ids=schema_ids, timestamp_columns=columns)
 
     def _timestamp_nullable(self, queries: TableQueries) -> bool:
         return queries.timestamp_column in queries.described.nullable

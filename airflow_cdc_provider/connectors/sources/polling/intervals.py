@@ -9,7 +9,7 @@ page with the same end, so that a bulk change that is larger than a window is re
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Protocol
 
@@ -46,18 +46,19 @@ class HasChanges(Protocol):
 class IntervalPlanner:
     """``now``: the source's clock. ``reload_tables``: tables without timestamp column, which are copied again in every
     run. ``deletes_retained_for``: how long the source lists deleted rows, None if it does not. ``schema_ids``: table ->
-    id of its current schema, if the source shows it."""
+    id of its current schema, if the source shows it. ``timestamp_columns``: table -> its column now."""
 
     now: datetime
     options: PollingOptions
     reload_tables: frozenset[str] = frozenset()
     deletes_retained_for: timedelta | None = None
     schema_ids: Mapping[str, str] = field(default_factory=dict)
+    timestamp_columns: Mapping[str, str] = field(default_factory=dict)
 
     def start(self, table: str) -> PollPosition:
         """The position of a table that is first copied now."""
         upto = self.now - self.options.commit_latency
-        return PollPosition(microseconds(self.now), upto, self.now, schema=self.schema_ids.get(table, ""))
+        return self._described(PollPosition(microseconds(self.now), upto, self.now), table)
 
     def limit(self, lo: PollPosition, table: str) -> PollPosition:
         """The end of the next interval. A position never goes back, even if the source's clock does."""
@@ -66,7 +67,12 @@ class IntervalPlanner:
             audited = self.now
         elif not lo.after:
             upto = max(upto, self.now - self.options.commit_latency)
-        return PollPosition(number, upto, audited, schema=self.schema_ids.get(table, lo.schema))
+        return self._described(PollPosition(number, upto, audited, schema=lo.schema, column=lo.column), table)
+
+    def _described(self, position: PollPosition, table: str) -> PollPosition:
+        """With the schema and the timestamp column of the table as they are now, if they are known."""
+        schema = self.schema_ids.get(table, position.schema)
+        return replace(position, schema=schema, column=self.timestamp_columns.get(table, position.column))
 
     def is_audit_due(self, lo: PollPosition) -> bool:
         every, unread = self.options.key_audit, self.now - max(lo.upto, lo.audited)
@@ -86,6 +92,12 @@ def is_schema_changed(lo: PollPosition, limit: PollPosition) -> bool:
     return lo.schema != limit.schema
 
 
+def is_column_changed(lo: PollPosition, limit: PollPosition) -> bool:
+    """Whether another timestamp column is polled than before. What the former one had shown says nothing about its
+    rows: only a copy has those that neither of both would show."""
+    return bool(lo.column and limit.column) and lo.column != limit.column
+
+
 def poll_status(
     position: Position, tables: Sequence[str], planner: IntervalPlanner, has_changes: HasChanges
 ) -> SourceStatus:
@@ -95,7 +107,7 @@ def poll_status(
     for table, lo in table_positions(position, tables).items():
         limit = planner.limit(lo, table)
         due = table in planner.reload_tables or lo.after or is_audit(lo, limit)
-        due = due or (table in position and is_schema_changed(lo, limit))
+        due = due or is_column_changed(lo, limit) or (table in position and is_schema_changed(lo, limit))
         if due or _has_changes(table, lo, limit, has_changes):
             to_read[table] = limit
         elif table not in position or limit.upto - lo.upto >= ADVANCE_AFTER:

@@ -35,7 +35,8 @@ class PageEnd:
 class PollPosition:
     """The position after the round ``round``. Rows up to ``upto`` were read; if ``after`` is set, only those up to
     ``after``. ``audited``: time of the last key audit. ``schema``: id of the table's schema when the round was planned,
-    empty if it is unknown. ``key``: the key columns of ``after``, empty if they are unknown."""
+    empty if it is unknown. ``key``: the key columns of ``after``, empty if they are unknown. ``column``: the timestamp
+    column by which rows were read, empty if it is unknown."""
 
     round: int
     upto: datetime
@@ -43,6 +44,7 @@ class PollPosition:
     after: PageEnd | None = None
     schema: str = ""
     key: tuple[str, ...] = ()
+    column: str = ""
 
     def continues_at(self, key: Sequence[str], schema: str) -> bool:
         """Whether ``after`` is a place among the rows of a table with this key, under the schema with this id."""
@@ -64,6 +66,8 @@ def to_text(position: PollPosition) -> str:
         fields["schema"] = position.schema
     if position.key:
         fields["key"] = position.key
+    if position.column:
+        fields["column"] = position.column
     return json.dumps(fields, ensure_ascii=False)
 
 
@@ -74,7 +78,8 @@ def parse_position(text: str) -> PollPosition:
         timestamp, key = fields["after"]
         after = PageEnd(timestamp and datetime.fromisoformat(timestamp), key)
     upto, audited = datetime.fromisoformat(fields["upto"]), datetime.fromisoformat(fields["audited"])
-    return PollPosition(fields["round"], upto, audited, after, fields.get("schema", ""), tuple(fields.get("key", ())))
+    schema, key, column = fields.get("schema", ""), tuple(fields.get("key", ())), fields.get("column", "")
+    return PollPosition(fields["round"], upto, audited, after, schema, key, column)
 
 
 def table_positions(position: Position, tables: Sequence[str]) -> dict[str, PollPosition]:

@@ -7,7 +7,12 @@ from dataclasses import replace
 
 from airflow_cdc_provider.connectors.changed_columns import schema_record
 from airflow_cdc_provider.connectors.source import Boundary, HoleFound, StreamItem, StreamSplit
-from airflow_cdc_provider.connectors.sources.polling.intervals import is_audit, is_schema_changed, split_bounds
+from airflow_cdc_provider.connectors.sources.polling.intervals import (
+    is_audit,
+    is_column_changed,
+    is_schema_changed,
+    split_bounds,
+)
 from airflow_cdc_provider.connectors.sources.polling.options import PollingOptions
 from airflow_cdc_provider.connectors.sources.polling.pages import DeletesExpired, Page, Query, Row
 from airflow_cdc_provider.connectors.sources.polling.positions import (
@@ -25,6 +30,7 @@ from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.table.schema import TableSchema
 
 NO_TIMESTAMP_COLUMN = "the table has no column with the time of the last change"
+OTHER_COLUMN = "the timestamp column is {} now, and was {}: it may show changes that were never read"
 DELETES_EXPIRED = "the source no longer lists the deleted rows; a key audit finds them"
 AUDIT_DUE = "a key audit is due, which finds deleted rows"
 
@@ -56,6 +62,9 @@ def read_items(
     if is_schema_changed(lo, limit):
         yield from (schema, schema_record(schema, order_key(epoch, limit.round, rank), "{}"))
         rank += 1
+    if is_column_changed(lo, limit):
+        yield from reload_items(split, epoch, rank, OTHER_COLUMN.format(limit.column, lo.column))
+        return
     if is_audit(lo, limit):
         yield from _audit_items(table, epoch, limit, rank, AUDIT_DUE)
         return
@@ -69,7 +78,7 @@ def read_items(
             if page.after and not has_hashed_key:
                 yield Boundary(position_of({table: replace(limit, after=page.after, key=schema.key)}))
     except DeletesExpired:
-        position = PollPosition(limit.round, lo.upto, round_time(limit.round), schema=limit.schema)
+        position = PollPosition(limit.round, lo.upto, round_time(limit.round), schema=limit.schema, column=limit.column)
         yield from _audit_items(table, epoch, position, rank, DELETES_EXPIRED)
         return
     yield Boundary(split.limit)
@@ -80,10 +89,12 @@ def _audit_items(table: str, epoch: int, position: PollPosition, rank: int, reas
     yield Boundary(position_of({table: position}))
 
 
-def reload_items(split: StreamSplit, epoch: int) -> Iterator[StreamItem]:
-    """For a table without timestamp column, which can only be copied again."""
+def reload_items(
+    split: StreamSplit, epoch: int, rank: int = 0, reason: str = NO_TIMESTAMP_COLUMN
+) -> Iterator[StreamItem]:
+    """For a table whose changes no timestamp shows, which can only be copied again."""
     table, _, limit = split_bounds(split)
-    yield HoleFound(table, RELOAD, order_key(epoch, limit.round, 0), NO_TIMESTAMP_COLUMN)
+    yield HoleFound(table, RELOAD, order_key(epoch, limit.round, rank), reason)
     yield Boundary(split.limit)
 
 

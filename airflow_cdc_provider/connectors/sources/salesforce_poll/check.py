@@ -8,7 +8,7 @@ from airflow_cdc_provider.connectors.sources.salesforce.check import budget_prob
 from airflow_cdc_provider.connectors.sources.salesforce.check_tables import ObjectFacts, table_problems
 from airflow_cdc_provider.connectors.sources.salesforce.org import Org
 from airflow_cdc_provider.connectors.sources.salesforce.types import ObjectSchema
-from airflow_cdc_provider.connectors.sources.salesforce_poll.objects import has_timestamp, timestamp_column_of
+from airflow_cdc_provider.connectors.sources.salesforce_poll.objects import named_timestamp, timestamp_column_of
 from airflow_cdc_provider.connectors.sources.salesforce_poll.options import SalesforcePollOptions
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CheckFailed, Problem, of_table
@@ -40,7 +40,7 @@ def _polling_problems(entity: ObjectSchema, options: SalesforcePollOptions) -> I
         timestamp_column_of(entity, options)
     except CheckFailed as error:
         yield from error.problems
-    if not has_timestamp(entity, options):
+    if not named_timestamp(entity, options):
         yield Problem(
             "SRC062",
             f"{table} has no field with the time of the last change: every run copies the whole object",

@@ -17,10 +17,9 @@ from airflow_cdc_provider.core.table.schema import Kind, TableSchema
 def timestamp_column_of(described: ObjectSchema, options: SalesforcePollOptions) -> str:
     """The column with the time of the last change, empty if the object has none. Raises CheckFailed (SRC062) if the
     definition names another one that has no such time."""
-    table = described.schema
-    name = options.timestamp_columns.get(table.table)
-    if name is None:
-        return described.modstamp
+    table, name = described.schema, named_timestamp(described, options)
+    if name == described.modstamp:
+        return name
     if name not in table.names:
         raise CheckFailed(_no_timestamp_column(table.table, name, "no such field, or one that is hidden from the user"))
     column = table.column(name)
@@ -31,9 +30,9 @@ def timestamp_column_of(described: ObjectSchema, options: SalesforcePollOptions)
     return name
 
 
-def has_timestamp(described: ObjectSchema, options: SalesforcePollOptions) -> bool:
-    """Whether there is one by the definition or the object. An object whose column is refused is not copied instead."""
-    return bool(options.timestamp_columns.get(described.schema.table) or described.modstamp)
+def named_timestamp(described: ObjectSchema, options: SalesforcePollOptions) -> str:
+    """The column by the definition or the object, empty if there is none. It may be refused."""
+    return options.timestamp_columns.get(described.schema.table) or described.modstamp
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,8 @@ from airflow_cdc_provider.connectors.sources.salesforce.types import ObjectSchem
 from airflow_cdc_provider.connectors.sources.salesforce_poll.check import find_problems
 from airflow_cdc_provider.connectors.sources.salesforce_poll.objects import (
     PolledObject,
-    has_timestamp,
     matching_objects,
+    named_timestamp,
     timestamp_column_of,
 )
 from airflow_cdc_provider.connectors.sources.salesforce_poll.options import SalesforcePollOptions
@@ -154,9 +154,12 @@ class SalesforcePollSource(PollingSource):
             return True
 
     def _planner(self, tables: Sequence[str] = ()) -> IntervalPlanner:
-        reload_tables = frozenset(t for t in tables if not has_timestamp(self._describe(t), self.options))
-        schema_ids = {table: entity.schema.schema_id for table, entity in self._described.items()}
-        return IntervalPlanner(self.org.rest.now(), self.options, reload_tables, DELETES_RETAINED_FOR, schema_ids)
+        reload_tables = frozenset(t for t in tables if not named_timestamp(self._describe(t), self.options))
+        described = dict(self._described)  # copies of other tables, in other threads, add to it
+        schema_ids = {table: entity.schema.schema_id for table, entity in described.items()}
+        columns = {table: named_timestamp(entity, self.options) for table, entity in described.items()}
+        now = self.org.rest.now()
+        return IntervalPlanner(now, self.options, reload_tables, DELETES_RETAINED_FOR, schema_ids, columns)
 
     def _require_readable(self, task: TableTask) -> None:
         require_supported_rules([task])
