@@ -101,7 +101,7 @@ def fetch_rows(job: Job, task: TableTask, schema: TableSchema, dirty: Sequence[D
         job.require_planned_source()
     open_ = tuple(dirty_key for dirty_key in dirty if dirty_key.key not in rows)
     if open_ and error is None:
-        error = SourceUnavailable(_no_answer(task.table, open_))
+        error = SourceUnavailable(_no_answer(name, task.table, open_))
     return FetchedRows(tuple(rows.values()), open_, error)
 
 
@@ -153,13 +153,14 @@ def not_representable(open_: Sequence[DirtyKey]) -> Problem:
     )
 
 
-def _no_answer(table: str, open_: Sequence[DirtyKey]) -> Problem:
+def _no_answer(name: str, table: str, open_: Sequence[DirtyKey]) -> Problem:
     keys = {dirty_key.key for dirty_key in open_}
     return Problem(
         "SRC020",
         f"the source did not return {len(keys):,} rows of {table}",
         where=f"{table}, for example key {open_[0].key}",
         found=open_[0].reason,
-        do="nothing: every run fetches them again; if the problem persists, check whether the login may read them",
+        do="every run fetches them again; if the problem persists, let the login read every row of the table; if the "
+        f"source no longer has the rows: airflow cdc resync {name} --table {in_shell(table)}",
         data="their changes wait in the carry-over; all other rows are replicated",
     )

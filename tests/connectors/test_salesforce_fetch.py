@@ -148,8 +148,8 @@ def gap_record(one: str, change: str = "GAP_UPDATE") -> ChangeRecord:
     return ChangeRecord("Task", "gap", "1", "s", key=canonical([one]), after=canonical({"change_type": change}))
 
 
-def rows(server: HttpServer, *request: ChangeRecord) -> dict[str, ChangeRecord]:
-    found = refetch(Rest(http(server), VERSION), TASK.schema, request, lambda entity: TASK)
+def rows(server: HttpServer, *request: ChangeRecord, sees_all: bool = False) -> dict[str, ChangeRecord]:
+    found = refetch(Rest(http(server), VERSION), TASK.schema, request, lambda entity: TASK, lambda: sees_all)
     return {json.loads(record.key or record.key_before or "")[0]: record for record in found}
 
 
@@ -172,6 +172,19 @@ def test_case_23_rows_of_gaps_are_complete_or_deletes_and_a_hidden_record_is_not
         gone: ("delete", datetime(2026, 3, 1, 12, 0, 9, tzinfo=UTC)),
     }
     assert found[ADA].after_complete and json.loads(found[ADA].after or "")["Subject"] == "call"
+
+
+@pytest.mark.parametrize("sees_all", [True, False])
+def test_a_record_that_left_without_an_event_is_deleted_where_the_user_sees_every_record(
+    server: HttpServer, sees_all: bool
+) -> None:
+    gone = "001000000000004AAA"
+    server.on("GET", f"{ROOT}/limits", lambda request: Answer({}, headers={"Date": "Sun, 01 Mar 2026 12:00:09 GMT"}))
+    Records(server, record(ADA))
+    found = rows(server, gap_record(ADA), gap_record(gone), sees_all=sees_all)
+    assert found.keys() == ({ADA, gone} if sees_all else {ADA})
+    if sees_all:
+        assert (found[gone].op, found[gone].commit_ts) == ("delete", datetime(2026, 3, 1, 12, 0, 9, tzinfo=UTC))
 
 
 def test_a_value_of_another_type_is_an_error_that_does_not_contain_it(server: HttpServer) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from airflow_cdc_provider.connectors.source import Boundary, SourceStatus, SplitRead
 from airflow_cdc_provider.connectors.sources.salesforce import channel_status, rest_copy
+from airflow_cdc_provider.connectors.sources.salesforce.carried import sees_every_record_of
 from airflow_cdc_provider.connectors.sources.salesforce.channel_status import ADVANCE_AFTER_S, WAIT_AFTER_S, read_status
 from airflow_cdc_provider.connectors.sources.salesforce.copy import open_splits, read_split
 from airflow_cdc_provider.connectors.sources.salesforce.fetch import fetch
@@ -27,6 +28,7 @@ from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.sandbox.salesforce import SalesforceOrg
 from airflow_cdc_provider.sandbox.salesforce.faults import HttpFault
 from airflow_cdc_provider.sandbox.salesforce.fields import Field
+from airflow_cdc_provider.sandbox.salesforce.users import Access
 from tests.connectors.salesforce_events import CHANNEL, updated
 from tests.connectors.salesforce_pubsub import EventServer, Tokens, numbered
 
@@ -190,6 +192,13 @@ def test_an_object_with_a_column_of_an_unknown_type_is_refused_alone(
     refused = source.refused([task(source, "Account"), task(source, "Contact")])
     assert {table: problem.code for table, problem in refused.items()} == {"Account": "SRC118"}
     assert source.refused([task(source, "Account", columns=Columns(exclude=("Tree__c",)))]) == {}
+
+
+def test_only_salesforce_says_that_a_user_sees_every_record(sandbox: SalesforceOrg, source: SalesforceSource) -> None:
+    assert sees_every_record_of(source.org, "Account")
+    assert not sees_every_record_of(source.org, "Task"), "no channel answers"
+    sandbox.integration.access["Account"] = Access.OWN
+    assert not sees_every_record_of(source.org, "Account")
 
 
 def test_excluded_columns_are_not_requested(sandbox: SalesforceOrg, source: SalesforceSource) -> None:

@@ -22,6 +22,20 @@ ANY_TYPE = ("tests/connectors/test_salesforce_any_type.py",)
 
 SALESFORCE = (
     Mutant(
+        "a record that left without an event is fetched for ever",
+        f"{FOLDER}/refetch.py",
+        "and sees_every_record():",
+        "and not records:",
+        ("tests/connectors/test_salesforce_fetch.py",),
+    ),
+    Mutant(
+        "a record that is hidden from the user is deleted",
+        f"{FOLDER}/refetch.py",
+        "(unexplained := sorted(result.missing - gaps)) and sees_every_record():",
+        "(unexplained := sorted(result.missing - gaps)):",
+        ("tests/connectors/test_salesforce_fetch.py",),
+    ),
+    Mutant(
         "a value of any type has the spelling of the API that sent it",
         f"{FOLDER}/any_type.py",
         "case str() if WITH_EXPONENT.fullmatch(value):",

@@ -48,6 +48,15 @@ def may_subscribe(org: Org, pubsub: Connection, table: str) -> bool:
         return is_custom(org.options.channel) and all(NO_TOPIC in problem.found for problem in error.problems)
 
 
+def sees_every_record_of(org: Org, table: str) -> bool:
+    """Whether Salesforce says so. It does not of a member of a custom channel that has no single-object channel."""
+    with org.pubsub.connected() as pubsub:
+        try:
+            return pubsub.topic(f"/data/{event_name(table)}").can_subscribe
+        except CheckFailed:
+            return False
+
+
 def omitted(org: Org, tables: Sequence[TableTask]) -> dict[str, str]:
     """The objects whose changes a channel of several objects omits, because the user may not see every record: later
     changes of other objects take its position past them. Raises SourceUnavailable."""

@@ -18,12 +18,16 @@ from airflow_cdc_provider.core.table.source_names import in_shell
 
 
 def refetch(
-    rest: Rest, schema: TableSchema, records: Sequence[ChangeRecord], describe: Callable[[str], ObjectSchema]
+    rest: Rest,
+    schema: TableSchema,
+    records: Sequence[ChangeRecord],
+    describe: Callable[[str], ObjectSchema],
+    sees_every_record: Callable[[], bool],
 ) -> Iterator[ChangeRecord]:
     """A ``read`` of each existing record, including archived ones; a ``delete`` of each in the recycle bin. A record
     that Salesforce does not return was deleted permanently, or is hidden from the user: it is a ``delete`` if the
-    stream has a gap for its delete, and else omitted, because then its delete is still to come. Raises
-    SourceUnavailable."""
+    stream has a gap for its delete, or the user sees every record of the object. No event need tell of such a delete,
+    and no such record comes back. Others are omitted. Raises SourceUnavailable."""
     by_id = {str(json.loads(record.key or "[]")[0]): record for record in records}
     ids = list(by_id)
     for start in range(0, len(ids), IDS_PER_RETRIEVE):
@@ -47,9 +51,11 @@ def refetch(
             )
         for record_id, at in result.deleted.items():
             yield _delete(schema, record_id, at)
-        for record_id in result.missing:
-            if _is_deleted(by_id[record_id]):
-                yield _delete(schema, record_id, fetched_at)
+        gaps = {record_id for record_id in result.missing if _is_deleted(by_id[record_id])}
+        yield from (_delete(schema, record_id, fetched_at) for record_id in sorted(gaps))
+        if (unexplained := sorted(result.missing - gaps)) and sees_every_record():
+            gone_at = rest.now()
+            yield from (_delete(schema, record_id, gone_at) for record_id in unexplained)
 
 
 def _delete(schema: TableSchema, record_id: str, at: datetime | None) -> ChangeRecord:

@@ -7,10 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from airflow_cdc_provider.connectors.source import Copy, KeepsNoState, SourceStatus, StreamItem, StreamSplit
-from airflow_cdc_provider.connectors.sources.salesforce.carried import identities, not_carried, omitted
+from airflow_cdc_provider.connectors.sources.salesforce.carried import (
+    identities,
+    not_carried,
+    omitted,
+    sees_every_record_of,
+)
 from airflow_cdc_provider.connectors.sources.salesforce.channel_status import read_status
 from airflow_cdc_provider.connectors.sources.salesforce.channels import ChannelFacts, read_channel
 from airflow_cdc_provider.connectors.sources.salesforce.check import find_problems
@@ -129,7 +135,8 @@ class SalesforceSource(KeepsNoState):
         return reread(record, schema, self.org.rest.describe)
 
     def fetch(self, table: TableTask, schema: TableSchema, records: Sequence[ChangeRecord]) -> Iterator[ChangeRecord]:
-        return refetch(self.org.rest, schema, records, self.org.rest.describe)
+        sees_every_record = partial(sees_every_record_of, self.org, table.table)
+        return refetch(self.org.rest, schema, records, self.org.rest.describe, sees_every_record)
 
     def read_split(self, split: str, schema: TableSchema) -> Iterator[pa.Table]:
         """The rows of one split of a copy, in the table's types. Runs in a Spark task."""

@@ -70,6 +70,22 @@ def test_case_21_records_of_a_gap_wait_for_the_org_and_equal_its_rows(
     assert crm.control("Account").carry.waiting == 0
 
 
+def test_case_47_a_record_to_fetch_that_was_purged_without_an_event_is_deleted(
+    org: SalesforceOrg, crm: SalesforcePipeline
+) -> None:
+    purged, kept = sorted(org.ledger.state("Contact"))[:2]
+    with org.transaction() as tx:
+        tx.update_many("Contact", [purged, kept], {"FirstName": "Ada"})
+    org.faults.lose_events = 1
+    with org.transaction() as tx:
+        tx.delete("Contact", purged)
+    with org.transaction() as tx:
+        tx.purge("Contact", purged)
+    crm.run_successfully()
+    assert crm.differences() == [] and purged not in crm.rows("Contact")
+    assert crm.control("Contact").carry.waiting == 0
+
+
 def test_case_22_copies_equal_the_org_after_incomplete_events(org: SalesforceOrg, crm: SalesforcePipeline) -> None:
     writer = salesforce_copy.Writer(org, random.Random(SEED))
     for _ in range(3):
