@@ -6,11 +6,12 @@ import json
 from base64 import b64encode
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
 from airflow_cdc_provider.connectors.source import Ignored
-from airflow_cdc_provider.connectors.sources.salesforce.types import parse_description
+from airflow_cdc_provider.connectors.sources.salesforce.types import ObjectSchema, parse_description
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.table.schema import Kind, LogicalType, TableSchema
 from tests.connectors import salesforce_events as org
@@ -199,6 +200,53 @@ def test_case_52_a_new_field_is_described_again_and_emitted(monkeypatch: pytest.
     assert schema_record.order_key < row.order_key and row.schema_id == schema_record.schema_id == schema.schema_id
     assert reading.describes == ["Account", "Account"]
     assert reading.after(updated(Phone="2")) == {"Phone": "2"}, "older events may follow"
+
+
+def described_with(**more: Any) -> ObjectSchema:
+    """Account, whose field ``Score__c`` has other attributes."""
+    account = org.DESCRIBES["Account"]
+    fields = [{**one, **more} if one["name"] == "Score__c" else one for one in account["fields"]]
+    return parse_description({**account, "fields": fields})
+
+
+@pytest.mark.parametrize(
+    ("digits", "value", "text"),
+    [({"scale": 4}, 40.2512, "40.2512"), ({"precision": 14}, 1234567890.125, "1234567890.125")],
+)
+def test_a_value_with_more_digits_than_described_is_described_again(
+    digits: dict[str, int], value: float, text: str
+) -> None:
+    """The schema of events does not contain the digits of a field."""
+    reading = Reading(task("Account", task("Account").schema))
+    reading.items(updated(Phone="1"))
+    reading.answers["Account"] = described_with(**digits)
+    schema, schema_record, row = reading.items(updated(Score__c=value, seq=2))
+    assert isinstance(schema, TableSchema) and isinstance(schema_record, ChangeRecord)
+    assert schema.column("Score__c") == described_with(**digits).schema.column("Score__c")
+    assert isinstance(row, ChangeRecord) and json.loads(row.after or "") == {"Id": ADA, "Score__c": text}
+    assert row.schema_id == schema.schema_id and schema_record.order_key < row.order_key
+    assert reading.describes == ["Account", "Account"]
+
+
+def test_digits_that_salesforce_keeps_and_does_not_show_are_rounded() -> None:
+    reading = Reading()
+    assert reading.after(updated(Score__c=40.2515)) == {"Score__c": "40.252"}
+    assert reading.after(updated(Score__c=0.00049, seq=2)) == {"Score__c": "0.000"}
+    assert reading.describes == ["Account", "Account"], "once for the column"
+    assert reading.after(updated(AnnualRevenue=0.125, seq=3)) == {"AnnualRevenue": "0.13"}
+    assert reading.describes == ["Account"] * 3
+
+
+def test_a_field_of_another_type_under_the_same_name_is_described_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    retyped = [org.field("Score__c") if one["name"] == "Score__c" else one for one in org.ACCOUNT_FIELDS]
+    monkeypatch.setitem(org.SCHEMAS, "account-2", org.avro_schema("AccountChangeEvent", retyped))
+    reading = Reading()
+    assert reading.after(updated(Score__c=1.5)) == {"Score__c": "1.500"}
+    reading.answers["Account"] = described_with(type="string")
+    bit = f"0x{1 << org.INDEX['Score__c']:X}"
+    *_, row = reading.items(event(schema="account-2", changed=[bit], Score__c="high", seq=2))
+    assert isinstance(row, ChangeRecord)
+    assert (json.loads(row.after or ""), row.refetch) == ({"Id": ADA, "Score__c": "high"}, ())
 
 
 def test_case_52_a_value_of_the_former_type_of_a_field_is_fetched() -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from airflow_cdc_provider.connectors.sources.salesforce.fetch import FetchedRow, FetchResult, fetch
+from airflow_cdc_provider.connectors.sources.salesforce.fetch import FetchedRow, FetchResult, fetch, fetch_each
 from airflow_cdc_provider.connectors.sources.salesforce.refetch import refetch
 from airflow_cdc_provider.connectors.sources.salesforce.rest import Rest
 from airflow_cdc_provider.connectors.sources.salesforce.types import ObjectSchema, parse_description
@@ -192,3 +193,49 @@ def test_a_value_of_another_type_is_an_error_that_does_not_contain_it(server: Ht
     with pytest.raises(SourceUnavailable, match="SRC056") as raised:
         rows(server, gap_record(ADA))
     assert "yesterday" not in str(raised.value)
+
+
+def invoice(precision: int, scale: int) -> ObjectSchema:
+    fields = [
+        org.required("Id", "id"),
+        org.number("Amount__c", "double", precision, scale),
+        org.described_field("Of__c"),
+    ]
+    return parse_description({"name": "Task", "fields": fields})
+
+
+@pytest.mark.parametrize(
+    ("now", "amounts", "found"),
+    [
+        (invoice(8, 0), (40.25, 41), {ADA: "40", BOB: "41"}),
+        (invoice(10, 2), (40.25, 41), {BOB: "41"}),
+        (invoice(12, 0), (1234567890, 41), {BOB: "41"}),
+    ],
+)
+def test_a_row_with_more_digits_than_its_column_is_not_rounded_where_the_field_was_changed(
+    server: HttpServer, now: ObjectSchema, amounts: tuple[float, ...], found: dict[str, str]
+) -> None:
+    """It waits for the event that brings the new type; digits that Salesforce keeps and does not show are rounded."""
+    server.on("GET", QUERY_ALL, Answer({"done": True, "records": []}))
+    answers = [{"Id": one, "Amount__c": amount, "Of__c": None} for one, amount in zip((ADA, BOB), amounts, strict=True)]
+    server.on("POST", RETRIEVE, Answer(answers))
+    fetching = refetch(
+        Rest(http(server), VERSION), invoice(8, 0).schema, [gap_record(ADA), gap_record(BOB)], lambda _: now
+    )
+    read: dict[str, str] = {}
+    try:
+        for row in fetching:
+            image = json.loads(row.after or "")
+            read[image["Id"]] = image["Amount__c"]
+    except SourceUnavailable as error:
+        assert ADA not in found and error.problems[0].code == "SRC056"
+        assert f"it is {now.schema.column('Amount__c').type}" in error.problems[0].found
+    assert read == found
+
+
+def test_a_field_of_another_type_is_not_converted(server: HttpServer) -> None:
+    text = parse_description({"name": "Task", "fields": [org.required("Id", "id"), org.described_field("Amount__c")]})
+    server.on("POST", RETRIEVE, Answer([{"Id": ADA, "Amount__c": "12"}, {"Id": BOB, "Amount__c": None}]))
+    schema = replace(invoice(8, 0).schema, columns=invoice(8, 0).schema.columns[:2])
+    found = fetch_each(Rest(http(server), VERSION), schema, [ADA, BOB], lambda _: text)
+    assert found.rows.keys() == {BOB} and found.unreadable.keys() == {ADA}

@@ -79,6 +79,19 @@ def test_an_unreadable_record_decoded_again_equals_the_original_record() -> None
         assert reread(unread, schema, lambda entity: parse_description(org.DESCRIBES[entity])) == [record]
 
 
+@pytest.mark.parametrize("scale", [3, 4])
+def test_a_record_with_more_digits_than_its_column_is_rounded_only_while_the_field_has_this_type(scale: int) -> None:
+    made = updated(Score__c=40.2515)
+    account = org.DESCRIBES["Account"]
+    schema = parse_description(account).schema
+    fields = [{**one, "scale": scale} if one["name"] == "Score__c" else one for one in account["fields"]]
+    after = undecoded_event(made, org.event_schema("account-1"), "", "UPDATE")
+    (record,) = Reading().decode(made)
+    unread = replace(record, op="unreadable", key_before=None, after=after)
+    (found,) = reread(unread, schema, lambda entity: parse_description({**account, "fields": fields}))
+    assert found == (record if scale == 3 else unread)
+
+
 def test_a_record_that_is_still_unreadable_stays_as_it_is() -> None:
     schema = parse_description(org.DESCRIBES["Account"]).schema
     made = updated(Rating="Hot")

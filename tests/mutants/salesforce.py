@@ -162,6 +162,34 @@ SALESFORCE = (
         ("tests/connectors/test_salesforce_types.py",),
     ),
     Mutant(
+        "a value with more digits than the description is rounded",
+        f"{FOLDER}/field_columns.py",
+        "exact=name not in rounded",
+        "exact=False",
+        DECODE,
+    ),
+    Mutant(
+        "a field is described once for all events",
+        f"{FOLDER}/tables.py",
+        "if self._described is None or event.schema_id not in self._known_events:",
+        "if self._described is None:",
+        DECODE,
+    ),
+    Mutant(
+        "a fetched value is rounded to the type that its field had",
+        f"{FOLDER}/fetch.py",
+        "exact=now is not None",
+        "exact=False",
+        ("tests/connectors/test_salesforce_fetch.py",),
+    ),
+    Mutant(
+        "a stored event is rounded to the type that its field had",
+        f"{FOLDER}/dead_letters.py",
+        " if types.get(column.name) == column.type)",
+        ")",
+        PUT_ASIDE,
+    ),
+    Mutant(
         "bytes after the last field are ignored",
         f"{FOLDER}/event_schema.py",
         "if end != len(payload):",
@@ -305,7 +333,7 @@ SALESFORCE = (
         "a record that is not found counts as deleted, also when archived",
         f"{FOLDER}/fetch.py",
         "            archived.append(record_id)",
-        "            deleted[record_id] = str()",
+        "            result.deleted[record_id] = None",
         ("tests/connectors/test_salesforce_fetch.py",),
     ),
     Mutant(

@@ -36,9 +36,9 @@ def text_converter(column: Column) -> Convert:
     return _any_value if has_any_type(column) else from_text(column.type)
 
 
-def json_converter(column: Column) -> Convert:
-    """From a JSON value whose real numbers were read as Decimal."""
-    return _any_value if has_any_type(column) else from_json(column.type)
+def json_converter(column: Column, exact: bool = False) -> Convert:
+    """From a JSON value whose real numbers were read as Decimal. ``exact``: as in ``from_json``."""
+    return _any_value if has_any_type(column) else from_json(column.type, exact)
 
 
 def _any_value(value: Any) -> str:

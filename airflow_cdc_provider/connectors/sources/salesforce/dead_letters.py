@@ -55,7 +55,8 @@ def record_without_header(
 
 
 def reread(record: ChangeRecord, schema: TableSchema, describe: Callable[[str], ObjectSchema]) -> list[ChangeRecord]:
-    """See ``SourceConnector.reread``. Returns only the records of the same id if ``record`` has one."""
+    """See ``SourceConnector.reread``. Returns only the records of the same id if ``record`` has one. A number with more
+    digits than its column has is rounded only if its field still has this type."""
     undecoded = quarantine.undecoded(record)
     if undecoded is None or undecoded.codec != CODEC or not undecoded.context:
         return [record]
@@ -69,10 +70,16 @@ def reread(record: ChangeRecord, schema: TableSchema, describe: Callable[[str], 
         if record.key is not None:
             header = header._replace(ids=[text for text in header.ids if f'["{full_id(text)}"]' == record.key])
         body = {} if header.change in WITHOUT_BODY else event.body(payload, body_offset)
-        layout = EventLayout(event, describe(record.table), schema)
+        described = describe(record.table)
+        layout = EventLayout(event, described, schema, _of_same_type(schema, described.schema))
         changes = EventRecords(header, schema, lambda _: record.order_key, b"").changes(layout, body)
     except (DecodeError, ValueError):
         return [record]
     if any(change.op in CONTROL_OPERATIONS for change in changes):
         return [record]
     return [replace(change, position=record.position, schema_id=record.schema_id) for change in changes]
+
+
+def _of_same_type(schema: TableSchema, now: TableSchema) -> frozenset[str]:
+    types = {column.name: column.type for column in now.columns}
+    return frozenset(column.name for column in schema.columns if types.get(column.name) == column.type)

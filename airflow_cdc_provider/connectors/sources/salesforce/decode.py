@@ -9,7 +9,7 @@ from typing import Any
 
 from airflow_cdc_provider.connectors.source import Boundary, Ignored, StreamItem
 from airflow_cdc_provider.connectors.sources.salesforce.dead_letters import record_without_header, undecoded_event
-from airflow_cdc_provider.connectors.sources.salesforce.errors import DecodeError
+from airflow_cdc_provider.connectors.sources.salesforce.errors import DecodeError, MoreDigitsThanDescribed
 from airflow_cdc_provider.connectors.sources.salesforce.event_schema import EventSchema
 from airflow_cdc_provider.connectors.sources.salesforce.events import ChannelEvent, Delivery
 from airflow_cdc_provider.connectors.sources.salesforce.header import (
@@ -114,7 +114,13 @@ class EventDecoder:
             return
         if parsed.error:
             raise DecodeError(parsed.error)
-        self.items += records.changes(layout, parsed.values) or [Ignored(len(header.ids))]
+        try:
+            changes = records.changes(layout, parsed.values)
+        except MoreDigitsThanDescribed as error:
+            table.describe_again(error.column)
+            self._append_changes(event, parsed, header, table)
+            return
+        self.items += changes or [Ignored(len(header.ids))]
 
     def _records(self, event: ChannelEvent, header: Header, table: ObjectTable) -> EventRecords:
         """Appends the schema of the table before its first record."""

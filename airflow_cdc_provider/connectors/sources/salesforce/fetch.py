@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from json.encoder import encode_basestring
+from types import MappingProxyType
 from typing import Any
 
 from airflow_cdc_provider.connectors.sources.salesforce.any_type import json_converter
@@ -16,7 +17,7 @@ from airflow_cdc_provider.connectors.sources.salesforce.rest import Rest, Row
 from airflow_cdc_provider.connectors.sources.salesforce.types import ID, IS_DELETED, ObjectSchema
 from airflow_cdc_provider.connectors.sources.salesforce.values import WrongValue
 from airflow_cdc_provider.core.errors import SourceUnavailable
-from airflow_cdc_provider.core.table.schema import TableSchema
+from airflow_cdc_provider.core.table.schema import Column, LogicalType, TableSchema
 
 FEW_COLUMNS = 3
 IDS_PER_QUERY, ROWS_PER_QUERY = 300, 50
@@ -35,19 +36,29 @@ class FetchedRow:
 
 @dataclass(frozen=True)
 class FetchResult:
-    """Every requested id is in one of the three. ``deleted``: ids of records in the recycle bin, with the time of their
-    last change. ``missing``: ids of records that were deleted permanently, or are hidden from the user."""
+    """Every requested id is in one of the four. ``deleted``: ids of records in the recycle bin, with the time of their
+    last change. ``missing``: ids of records that were deleted permanently, or are hidden from the user. ``unreadable``:
+    ids of records with a value that the schema cannot have, and why."""
 
     rows: dict[str, FetchedRow] = field(default_factory=dict)
     deleted: dict[str, datetime | None] = field(default_factory=dict)
+    unreadable: dict[str, str] = field(default_factory=dict)
     missing: frozenset[str] = frozenset()
 
 
 def fetch(rest: Rest, schema: TableSchema, ids: Sequence[str], describe: Callable[[str], ObjectSchema]) -> FetchResult:
-    """Whole records, 2,000 per call. Columns that no longer exist are omitted from the images.
+    """As ``fetch_each``. Raises DecodeError if a record is unreadable."""
+    result = fetch_each(rest, schema, ids, describe)
+    for error in result.unreadable.values():
+        raise DecodeError(error)
+    return result
 
-    Raises what ``Http.send`` raises, and DecodeError if a value does not have its column's type.
-    """
+
+def fetch_each(
+    rest: Rest, schema: TableSchema, ids: Sequence[str], describe: Callable[[str], ObjectSchema]
+) -> FetchResult:
+    """Whole records, 2,000 per call. Columns that no longer exist are omitted from the images. A value of a column
+    whose type is another one now is never rounded. Raises what ``Http.send`` raises."""
     columns = _current_columns(schema, describe)
     try:
         retrieved = rest.retrieve(schema.table, ids, columns.all)
@@ -56,40 +67,64 @@ def fetch(rest: Rest, schema: TableSchema, ids: Sequence[str], describe: Callabl
             raise
         columns = _current_columns(schema, describe)  # a field was deleted between the two calls
         retrieved = rest.retrieve(schema.table, ids, columns.all)
-    rows = {record_id: _fetched_row(row, columns) for record_id, row in retrieved.items() if row is not None}
+    result = FetchResult()
+    _add_rows(result, {record_id: row for record_id, row in retrieved.items() if row is not None}, columns)
     missing = [record_id for record_id, row in retrieved.items() if row is None]
-    deleted: dict[str, datetime | None] = {}
     archived: list[str] = []
     for row in query_by_ids(rest, schema.table, columns.deletion, missing):
         record_id = full_id(str(row[ID]))
         if row[IS_DELETED]:
-            deleted[record_id] = _modstamp(row, columns)
+            result.deleted[record_id] = _modstamp(row, columns)
         else:
             archived.append(record_id)
-    for row in query_by_ids(rest, schema.table, columns.all, archived):
-        rows[full_id(str(row[ID]))] = _fetched_row(row, columns)
-    return FetchResult(rows, deleted, frozenset(missing) - rows.keys() - deleted.keys())
+    queried = query_by_ids(rest, schema.table, columns.all, archived)
+    _add_rows(result, {full_id(str(row[ID])): row for row in queried}, columns)
+    found = {*result.rows, *result.deleted, *result.unreadable}
+    return replace(result, missing=frozenset(missing) - found)
 
 
-def row_image(row: Mapping[str, Any], schema: TableSchema) -> str:
-    """Canonical JSON of the columns, as an event has them. ``row`` has real numbers as Decimal. Raises DecodeError if a
-    value does not have its column's type."""
+def _add_rows(result: FetchResult, rows: Mapping[str, Row], columns: _CurrentColumns) -> None:
+    for record_id, row in rows.items():
+        try:
+            result.rows[record_id] = FetchedRow(
+                row_image(row, columns.schema, columns.retyped), _modstamp(row, columns)
+            )
+        except DecodeError as error:
+            result.unreadable[record_id] = str(error)
+
+
+def row_image(
+    row: Mapping[str, Any], schema: TableSchema, retyped: Mapping[str, LogicalType] = MappingProxyType({})
+) -> str:
+    """Canonical JSON of the columns, as an event has them. ``row`` has real numbers as Decimal. ``retyped``: the types
+    of columns whose field has another one now; only a value that both have is converted. Raises DecodeError if a value
+    does not have its column's type."""
     members = []
     for column in schema.columns:
+        now = retyped.get(column.name)
         try:
-            text = json_converter(column)(row[column.name])
+            text = _value(row[column.name], column, now)
         except WrongValue as error:
-            raise DecodeError(f"column {column.name}: {error}") from error
+            changed = f"; the type of the field was changed: it is {now} now" if now else ""
+            raise DecodeError(f"column {column.name}: {error}{changed}") from error
         members.append(f"{encode_basestring(column.name)}:{text}")
     return f"{{{','.join(members)}}}"
 
 
+def _value(value: Any, column: Column, now: LogicalType | None) -> str:
+    if now and now.kind is not column.type.kind and value not in (None, ""):
+        raise WrongValue(f"not of type {column.type}")
+    return json_converter(column, exact=now is not None)(value)
+
+
 @dataclass(frozen=True)
 class _CurrentColumns:
-    """``schema``: the columns of the table that still exist. ``deletion``: columns that show whether a record is
+    """``schema``: the columns of the table that still exist. ``retyped``: the present types of those whose type is
+    another one now. ``deletion``: columns that show whether a record is
     deleted; none if the object has no recycle bin."""
 
     schema: TableSchema
+    retyped: Mapping[str, LogicalType]
     modstamp: str
     deletion: tuple[str, ...]
 
@@ -103,11 +138,9 @@ def _current_columns(schema: TableSchema, describe: Callable[[str], ObjectSchema
     names = entity.schema.names
     columns = tuple(column for column in schema.columns if column.name in names)
     deletion = tuple(c for c in (ID, IS_DELETED, entity.modstamp) if c in names) if IS_DELETED in names else ()
-    return _CurrentColumns(replace(schema, columns=columns), entity.modstamp, deletion)
-
-
-def _fetched_row(row: Row, columns: _CurrentColumns) -> FetchedRow:
-    return FetchedRow(row_image(row, columns.schema), _modstamp(row, columns))
+    types = {column.name: entity.schema.column(column.name).type for column in columns}
+    retyped = {column.name: types[column.name] for column in columns if column.type != types[column.name]}
+    return _CurrentColumns(replace(schema, columns=columns), retyped, entity.modstamp, deletion)
 
 
 def _modstamp(row: Row, columns: _CurrentColumns) -> datetime | None:

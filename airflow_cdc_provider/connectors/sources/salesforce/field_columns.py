@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass
 from typing import Any
 
-from airflow_cdc_provider.connectors.sources.salesforce.errors import DecodeError
+from airflow_cdc_provider.connectors.sources.salesforce.errors import DecodeError, MoreDigitsThanDescribed
 from airflow_cdc_provider.connectors.sources.salesforce.event_schema import EventField, EventSchema
 from airflow_cdc_provider.connectors.sources.salesforce.types import ObjectSchema
-from airflow_cdc_provider.connectors.sources.salesforce.values import NULL, FromAvro, WrongValue, from_avro
+from airflow_cdc_provider.connectors.sources.salesforce.values import (
+    NULL,
+    FromAvro,
+    MoreDigits,
+    WrongValue,
+    from_avro,
+)
 from airflow_cdc_provider.core.table.schema import Kind, TableSchema
 
 ColumnValue = tuple[int, str | None]
@@ -29,6 +35,8 @@ class ColumnConverter:
             return self.index, NULL if value is None else None
         try:
             return self.index, self.convert(value)
+        except MoreDigits as error:
+            raise MoreDigitsThanDescribed(self.column, str(error)) from error
         except WrongValue as error:
             raise DecodeError(f"column {self.column}: {error}") from error
 
@@ -113,15 +121,19 @@ class SwitchesField(FieldMapping):
 UNMAPPED = FieldMapping()
 
 
-def map_fields(event: EventSchema, described: ObjectSchema, table: TableSchema) -> tuple[FieldMapping, ...]:
-    """One mapping per field of the event."""
+def map_fields(
+    event: EventSchema, described: ObjectSchema, table: TableSchema, rounded: Set[str]
+) -> tuple[FieldMapping, ...]:
+    """One mapping per field of the event. ``rounded``: columns whose values are rounded to their type; one of another
+    column raises MoreDigitsThanDescribed."""
     indexes = {column.name: index for index, column in enumerate(table.columns)}
 
     def converter(name: str, field: EventField) -> ColumnConverter | None:
         if name not in indexes:
             return None
         kind = table.columns[indexes[name]].type
-        return ColumnConverter(indexes[name], name, from_avro(kind, field.data_type, field.avro))
+        convert = from_avro(kind, field.data_type, field.avro, exact=name not in rounded)
+        return ColumnConverter(indexes[name], name, convert)
 
     return (UNMAPPED, *(_map_field(field, described, table, indexes, converter) for field in event.fields[1:]))
 

@@ -6,8 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 
-from airflow_cdc_provider.connectors.sources.salesforce.errors import DecodeError
-from airflow_cdc_provider.connectors.sources.salesforce.fetch import fetch
+from airflow_cdc_provider.connectors.sources.salesforce.fetch import fetch_each
 from airflow_cdc_provider.connectors.sources.salesforce.header import ChangeType
 from airflow_cdc_provider.connectors.sources.salesforce.rest import IDS_PER_RETRIEVE, Rest
 from airflow_cdc_provider.connectors.sources.salesforce.types import ObjectSchema
@@ -27,16 +26,16 @@ def refetch(
     """A ``read`` of each existing record, including archived ones; a ``delete`` of each in the recycle bin. A record
     that Salesforce does not return was deleted permanently, or is hidden from the user: it is a ``delete`` if the
     stream has a gap for its delete, or the user sees every record of the object. No event need tell of such a delete,
-    and no such record comes back. Others are omitted. Raises SourceUnavailable."""
+    and no such record comes back. Others are omitted. Raises SourceUnavailable, after all other rows for one with a
+    value that the schema cannot have (SRC056)."""
+    unreadable: dict[str, str] = {}
     by_id = {str(json.loads(record.key or "[]")[0]): record for record in records}
     ids = list(by_id)
     for start in range(0, len(ids), IDS_PER_RETRIEVE):
         chunk = ids[start : start + IDS_PER_RETRIEVE]
         fetched_at = rest.now() if any(_is_deleted(by_id[record_id]) for record_id in chunk) else None
-        try:
-            result = fetch(rest, schema, chunk, describe)
-        except DecodeError as error:
-            raise SourceUnavailable(_unreadable(schema.table, str(error))) from error
+        result = fetch_each(rest, schema, chunk, describe)
+        unreadable |= result.unreadable
         for record_id, row in result.rows.items():
             complete = json.loads(row.after).keys() == set(schema.names)
             yield ChangeRecord(
@@ -56,6 +55,8 @@ def refetch(
         if (unexplained := sorted(result.missing - gaps)) and sees_every_record():
             gone_at = rest.now()
             yield from (_delete(schema, record_id, gone_at) for record_id in unexplained)
+    for error in unreadable.values():
+        raise SourceUnavailable(_unreadable(schema.table, len(unreadable), error))
 
 
 def _delete(schema: TableSchema, record_id: str, at: datetime | None) -> ChangeRecord:
@@ -69,12 +70,13 @@ def _is_deleted(record: ChangeRecord) -> bool:
     return bool(after.get("change_type") == ChangeType.GAP_DELETE)
 
 
-def _unreadable(table: str, error: str) -> Problem:
+def _unreadable(table: str, count: int, error: str) -> Problem:
     return Problem(
         "SRC056",
-        f"a fetched record of {table} has a value that does not match its column's type",
+        f"{count:,} fetched records of {table} have a value that does not match its column's type",
         where=table,
         found=error,
-        do=f"check whether the field's type was changed; if so: airflow cdc resync, with --table {in_shell(table)}",
+        do="nothing, if the field's type was changed: the next change of the object brings the new type, and every run "
+        f"fetches the records again; else, or to have them at once: airflow cdc resync, with --table {in_shell(table)}",
         data="the changes of the records wait in the carry-over; all other rows are applied",
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from json.encoder import encode_basestring
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -39,12 +39,15 @@ class EventImage(NamedTuple):
 
 
 class EventLayout:
-    """Events of one schema as rows of one table."""
+    """Events of one schema as rows of one table. ``rounded``: columns of which Salesforce keeps digits that it does not
+    show."""
 
-    def __init__(self, event: EventSchema, described: ObjectSchema, table: TableSchema) -> None:
+    def __init__(
+        self, event: EventSchema, described: ObjectSchema, table: TableSchema, rounded: Set[str] = frozenset()
+    ) -> None:
         self._names = table.names
         self._fields = [field.name for field in event.fields]
-        self._mappings = map_fields(event, described, table)
+        self._mappings = map_fields(event, described, table, rounded)
         self._members = [f"{encode_basestring(name)}:" for name in table.names]
         self._not_nullable = [index for index, column in enumerate(table.columns) if not column.nullable]
         self._constant: dict[int, str | None] = {

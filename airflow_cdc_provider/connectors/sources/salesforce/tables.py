@@ -13,8 +13,9 @@ from airflow_cdc_provider.core.table.schema import TableSchema
 
 
 class ObjectTable:
-    """The object is described at its first event, and again when an event has unknown fields, so that a description is
-    never older than the events it is used for. ``schema`` is the schema of the next records."""
+    """The object is described at its first event, and again when an event has another schema or more digits than
+    described, so that a description is never older than the events it is used for. ``schema`` is the schema of the next
+    records."""
 
     def __init__(self, task: TableTask, describe: Callable[[str], ObjectSchema]) -> None:
         self.task = task
@@ -22,7 +23,8 @@ class ObjectTable:
         self._describe = describe
         self._described: ObjectSchema | None = None
         self._layouts: dict[str, EventLayout] = {}
-        self._known_fields: frozenset[str] = frozenset()
+        self._known_events: set[str] = set()
+        self._rounded: frozenset[str] = frozenset()
         self._announced: TableSchema | None = None
 
     def layout(self, event: EventSchema) -> EventLayout:
@@ -30,8 +32,17 @@ class ObjectTable:
         layout = self._layouts.get(event.schema_id)
         if layout is None:
             described = self._describe_for(event)
-            layout = self._layouts[event.schema_id] = EventLayout(event, described, self.schema)
+            layout = self._layouts[event.schema_id] = EventLayout(event, described, self.schema, self._rounded)
         return layout
+
+    def describe_again(self, column: str) -> None:
+        """After a value of this column with more digits than described. If its type is the same now, its further digits
+        are those that Salesforce keeps and does not show. Raises what ``describe`` raises."""
+        before = {one.name: one.type for one in self.schema.columns}
+        self._describe_now()
+        same = {one.name for one in self.schema.columns if before.get(one.name) == one.type}
+        self._rounded = (self._rounded | {column}) & same
+        self._layouts.clear()
 
     def announce_schema(self) -> bool:
         """Mark ``schema`` as announced. Returns whether it was not before."""
@@ -43,12 +54,15 @@ class ObjectTable:
         return any(schema.shape != self.schema.shape for schema in copied)
 
     def _describe_for(self, event: EventSchema) -> ObjectSchema:
-        names = event.names
-        if self._described is None or not names <= self._known_fields:
-            self._described = self._describe(self.task.table)
-            self._known_fields |= names
-            current = selected_schema(self.task.rule, self._described.schema)
-            if current.shape != self.schema.shape:
-                self.schema = current
-                self._layouts.clear()
+        if self._described is None or event.schema_id not in self._known_events:
+            self._known_events.add(event.schema_id)
+            return self._describe_now()
         return self._described
+
+    def _describe_now(self) -> ObjectSchema:
+        described = self._described = self._describe(self.task.table)
+        current = selected_schema(self.task.rule, described.schema)
+        if current.shape != self.schema.shape:
+            self.schema = current
+            self._layouts.clear()
+        return described

@@ -32,22 +32,26 @@ class WrongValue(ValueError):
     """The value does not have its column's type. The text contains the type, never the value."""
 
 
+class MoreDigits(WrongValue):
+    """The value is a number with more digits than its column's type."""
+
+
 def from_text(kind: LogicalType) -> Convert:
     """From a cell of a CSV result; None or empty is NULL."""
     parse = _parser(kind)
     return lambda cell: NULL if cell is None or cell == "" else parse(cell)
 
 
-def from_json(kind: LogicalType) -> Convert:
-    """From a JSON value whose real numbers were read as Decimal."""
-    parse = _parser(kind)
+def from_json(kind: LogicalType, exact: bool = False) -> Convert:
+    """From a JSON value whose real numbers were read as Decimal. ``exact``: raises MoreDigits instead of rounding."""
+    parse = _parser(kind, exact)
     return lambda value: NULL if value is None or value == "" else parse(value)
 
 
-def from_avro(kind: LogicalType, data_type: str, avro: str) -> FromAvro | None:
+def from_avro(kind: LogicalType, data_type: str, avro: str, exact: bool = False) -> FromAvro | None:
     """From an event's value: milliseconds if ``data_type`` is a date or time. None if the type cannot be converted to
     ``kind``: the field had another type when the event was written. The converter returns None if the value must be
-    fetched from the source."""
+    fetched from the source. ``exact``: it raises MoreDigits instead of rounding."""
     match data_type, kind.kind:
         case ("DateOnly", Kind.DATE) | ("", Kind.DATE):
             convert: FromAvro | None = _from_ms(_date_of_ms)
@@ -58,9 +62,9 @@ def from_avro(kind: LogicalType, data_type: str, avro: str) -> FromAvro | None:
         case "DateOnly" | "DateTime" | "TimeOnly", _:
             convert = None
         case _, Kind.DECIMAL if data_type in DECIMALS_OF_SALESFORCE and avro in _REAL:
-            convert = _unless_ambiguous(kind, _parser(kind))
+            convert = _unless_ambiguous(kind, _parser(kind, exact))
         case _:
-            convert = _parser(kind) if avro in _AVRO[kind.kind] else None
+            convert = _parser(kind, exact) if avro in _AVRO[kind.kind] else None
     if convert is None:
         return None
     return lambda value: NULL if value is None or value == "" else convert(value)
@@ -90,7 +94,7 @@ _AVRO: dict[Kind, frozenset[str]] = {kind: frozenset() for kind in Kind} | {
 }
 
 
-def _parser(kind: LogicalType) -> Convert:
+def _parser(kind: LogicalType, exact: bool = False) -> Convert:
     match kind.kind:
         case Kind.BOOLEAN:
             return _boolean
@@ -98,7 +102,7 @@ def _parser(kind: LogicalType) -> Convert:
             return _integer
         case Kind.DECIMAL:
             assert kind.precision is not None and kind.scale is not None
-            return _decimal(kind.precision, kind.scale)
+            return _decimal(kind.precision, kind.scale, exact)
         case Kind.FLOAT64:
             return _float
         case Kind.DATE:
@@ -127,18 +131,21 @@ def _integer(value: Any) -> str:
     return str(int(number))
 
 
-def _decimal(precision: int, scale: int) -> Convert:
-    """Rounded half up to the described scale: Salesforce does not show further digits either."""
+def _decimal(precision: int, scale: int, exact: bool) -> Convert:
+    """Rounded half up to the described scale, unless ``exact``: Salesforce does not show further digits either."""
     unit = Decimal(1).scaleb(-scale)
     limit = Decimal(10) ** (precision - scale)
 
     def convert(value: Any) -> str:
         if type(value) is float and (text := _short_decimal(value, precision - scale, scale)):
             return text
+        given = _number(value, "a decimal")
         try:
-            number = _number(value, "a decimal").quantize(unit, context=EXACT)
+            number = given.quantize(unit, context=EXACT)
         except InvalidOperation:  # more digits than any decimal type has
             number = limit
+        if exact and (abs(number) >= limit or number != given):
+            raise MoreDigits(f"more digits than decimal({precision},{scale}) has")
         if abs(number) >= limit:
             raise WrongValue(f"more digits than decimal({precision},{scale}) has")
         return f'"{number if number else abs(number):f}"'
