@@ -106,6 +106,14 @@ class FetchesRows(Protocol):
 
 
 @runtime_checkable
+class RepeatsChanges(FetchesRows, Protocol):
+    """A source connector whose stream may contain a change again, at a later position (``duplicates_within``)."""
+
+    def time_of(self, position: Position) -> datetime:
+        """By the source's clock: every change before the position was committed at this time or earlier."""
+
+
+@runtime_checkable
 class StreamHoldsSnapshots(Protocol):
     """A source whose stream contains its tables from their first row on: the first copy of a table is empty, at a
     position before every record of the table."""

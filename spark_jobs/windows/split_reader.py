@@ -15,9 +15,9 @@ from datetime import UTC, datetime
 from pyspark import TaskContext
 
 from airflow_cdc_provider.connectors.copied.reading import read_stream
-from airflow_cdc_provider.connectors.duplicates import drop_duplicates
+from airflow_cdc_provider.connectors.duplicates import drop_duplicates, without_unrecognised
 from airflow_cdc_provider.connectors.source import StreamSplit
-from airflow_cdc_provider.connectors.source_features import RegistryAccess
+from airflow_cdc_provider.connectors.source_features import RegistryAccess, RepeatsChanges
 from airflow_cdc_provider.core.connections.connection_info import Secrets
 from airflow_cdc_provider.core.decisions.steps import Step, TableTask
 from airflow_cdc_provider.core.errors import CdcError, SourceUnavailable
@@ -28,6 +28,7 @@ from spark_jobs.runtime.console import log_trace
 from spark_jobs.runtime.failures import problem_of, scrub
 from spark_jobs.runtime.planned_source import open_planned_source, planned_hash_key
 from spark_jobs.runtime.row_progress import progress_reporter
+from spark_jobs.windows.followed_since import followed_since
 from spark_jobs.windows.recent_event_ids import recent_event_ids
 from spark_jobs.windows.record_files import RecordFile
 from spark_jobs.windows.window_writer import LandedSplit, Limits, land_changes
@@ -109,8 +110,10 @@ def _land(split: WindowSplit) -> LandedSplit:
     key = planned_hash_key(step, split.secrets)
     items = read_stream(source, split.stream, tasks, step.epoch, key)
     if source.duplicates_within:
-        seen = recent_event_ids(log, step.window, source.duplicates_within, datetime.now(UTC))
-        items = drop_duplicates(items, seen)
+        within, now = source.duplicates_within, datetime.now(UTC)
+        items = drop_duplicates(items, recent_event_ids(log, step.window, within, now))
+        if isinstance(source, RepeatsChanges):
+            items = without_unrecognised(items, followed_since(log, step, source, within, now))
     report = progress_reporter(log.store, step, f"{split.number:04d}")
     policies = {task.table: task.rule.schema_changes.over(step.definition.schema_changes) for task in step.tables}
     return land_changes(items, list(policies), known, new_file, report, split.limits, policies)

@@ -155,7 +155,7 @@ def rows(server: HttpServer, *request: ChangeRecord, sees_all: bool = False) -> 
 
 
 def test_case_23_rows_of_gaps_are_complete_or_deletes_and_a_hidden_record_is_not_deleted(server: HttpServer) -> None:
-    gone, hidden = "001000000000004AAA", "001000000000005AAA"
+    gone, hidden, repeated = "001000000000004AAA", "001000000000005AAA", "001000000000006AAA"
     server.on("GET", f"{ROOT}/limits", lambda request: Answer({}, headers={"Date": "Sun, 01 Mar 2026 12:00:09 GMT"}))
     Records(server, record(ADA, Subject="call"), {"Id": BOB, "IsDeleted": True}, record(EVE), archived=(EVE,))
     found = rows(
@@ -165,12 +165,14 @@ def test_case_23_rows_of_gaps_are_complete_or_deletes_and_a_hidden_record_is_not
         gap_record(EVE, "GAP_DELETE"),
         gap_record(gone, "GAP_DELETE"),
         gap_record(hidden),
+        replace(gap_record(repeated), after=canonical({"op": "delete"})),
     )
     assert {one: (row.op, row.commit_ts) for one, row in found.items()} == {
         ADA: ("read", CHANGED),
         EVE: ("read", CHANGED),
         BOB: ("delete", CHANGED),
         gone: ("delete", datetime(2026, 3, 1, 12, 0, 9, tzinfo=UTC)),
+        repeated: ("delete", datetime(2026, 3, 1, 12, 0, 9, tzinfo=UTC)),
     }
     assert found[ADA].after_complete and json.loads(found[ADA].after or "")["Subject"] == "call"
 

@@ -13,6 +13,7 @@ TYPES = ("tests/connectors/test_salesforce_types.py",)
 BULK = ("tests/connectors/test_salesforce_bulk.py",)
 PUBSUB = ("tests/connectors/test_salesforce_pubsub.py",)
 STREAM = ("tests/connectors/test_salesforce_stream.py",)
+FOLLOWED = ("tests/core/test_followed_since.py",)
 REMEMBERED = ("tests/core/test_recent_event_ids.py",)
 REST = ("tests/connectors/test_salesforce_rest.py",)
 
@@ -370,6 +371,20 @@ SALESFORCE = (
         "for number in range(window - 1,",
         "for number in range(log.sealed(),",
         REMEMBERED,
+    ),
+    Mutant(
+        "a repetition of a change from before the copy is applied",
+        "airflow_cdc_provider/connectors/duplicates.py",
+        "if since is not None and item.commit_ts <= since:",
+        "if since is None and item.commit_ts <= item.commit_ts:",
+        FOLLOWED,
+    ),
+    Mutant(
+        "a table counts as followed since the first window of the log",
+        "spark_jobs/windows/followed_since.py",
+        "        still &= manifest.tables.keys()\n",
+        "",
+        FOLLOWED,
     ),
     Mutant(
         "a copy is published before the replay has passed it",

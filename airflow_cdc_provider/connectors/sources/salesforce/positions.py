@@ -13,10 +13,13 @@ from __future__ import annotations
 
 from base64 import b64decode, b64encode
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from airflow_cdc_provider.core.errors import PositionLost
 from airflow_cdc_provider.core.log.positions import Position, epoch_prefix
+
+SPREAD = timedelta(seconds=1)
+"""How much earlier than the one before an event may have been committed, by its header."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,11 @@ def channel_position(position: Position, channel: str) -> ChannelPosition:
         )
     count, replay_id, time, *instance = position[channel].split(" ")
     return ChannelPosition(b64decode(replay_id), int(count), int(datetime.fromisoformat(time).timestamp()), *instance)
+
+
+def committed_before(position: ChannelPosition) -> datetime:
+    """The latest commit time that an event before the position may have."""
+    return datetime.fromtimestamp(position.at_s, UTC) + SPREAD
 
 
 def require_instance(position: ChannelPosition, instance: str, channel: str) -> None:

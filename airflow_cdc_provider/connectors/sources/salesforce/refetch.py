@@ -65,9 +65,10 @@ def _delete(schema: TableSchema, record_id: str, at: datetime | None) -> ChangeR
 
 
 def _is_deleted(record: ChangeRecord) -> bool:
-    """Whether the record is a gap that stands for a delete."""
+    """Whether the record is a gap that stands for a delete, by Salesforce's change type or by the operation that it
+    replaces."""
     after = json.loads(record.after or "{}") if record.op == Operation.GAP else {}
-    return bool(after.get("change_type") == ChangeType.GAP_DELETE)
+    return bool(after.get("change_type") == ChangeType.GAP_DELETE or after.get("op") == Operation.DELETE)
 
 
 def _unreadable(table: str, count: int, error: str) -> Problem:

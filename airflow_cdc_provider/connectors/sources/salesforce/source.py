@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -25,7 +25,12 @@ from airflow_cdc_provider.connectors.sources.salesforce.copy import open_copy, r
 from airflow_cdc_provider.connectors.sources.salesforce.dead_letters import reread
 from airflow_cdc_provider.connectors.sources.salesforce.options import REPEATS_WITHIN, RETENTION, SalesforceOptions
 from airflow_cdc_provider.connectors.sources.salesforce.org import Org
-from airflow_cdc_provider.connectors.sources.salesforce.positions import channel_position, position_of, require_instance
+from airflow_cdc_provider.connectors.sources.salesforce.positions import (
+    channel_position,
+    committed_before,
+    position_of,
+    require_instance,
+)
 from airflow_cdc_provider.connectors.sources.salesforce.refetch import refetch
 from airflow_cdc_provider.connectors.sources.salesforce.stream import read_stream
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
@@ -111,7 +116,11 @@ class SalesforceSource(KeepsNoState):
         channel = self.options.channel
         with self.org.pubsub.connected() as connection:
             latest = connection.latest_position(channel)
-        return position_of(channel, replace(latest, instance=self.org.instance))
+        at_s = int(self.org.rest.now().timestamp())
+        return position_of(channel, replace(latest, instance=self.org.instance, at_s=at_s))
+
+    def time_of(self, position: Position) -> datetime:
+        return committed_before(channel_position(position, self.options.channel))
 
     def status(self, position: Position, tables: Sequence[str]) -> SourceStatus:
         self._require_instance(position)

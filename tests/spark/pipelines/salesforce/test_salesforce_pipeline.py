@@ -125,6 +125,26 @@ def test_case_16_changes_that_are_delivered_again_later_do_not_revert_rows(
     assert log.manifest(log.sealed()).ignored == 1
 
 
+def test_case_16_a_repetition_of_a_change_from_before_the_copy_does_not_revert_its_row(
+    copied: Callable[..., SalesforcePipeline], org: SalesforceOrg
+) -> None:
+    """No window has the original."""
+    one, restored = sorted(org.ledger.state("Account"))[:2]
+    with org.transaction() as tx:
+        tx.update("Account", one, {"Phone": "older"})
+    with org.transaction() as tx:
+        tx.delete("Account", restored)
+    repeated = [entry.event for entry in org.bus._entries if entry.event and entry.entity == "Account"]
+    with org.transaction() as tx:
+        tx.update("Account", one, {"Phone": "newer"})
+        tx.undelete("Account", restored)
+    crm = copied("Account")
+    org.bus.publish(repeated)
+    crm.run_until_idle()
+    assert crm.rows("Account")[one]["Phone"] == "newer"
+    assert crm.differences() == []
+
+
 @pytest.mark.parametrize("lost", ["reset", pytest.param("moved", marks=pytest.mark.nightly)])
 def test_case_26_a_lost_position_reconciles_every_table(
     copied: Callable[..., SalesforcePipeline], writer: Writer, org: SalesforceOrg, lost: str
