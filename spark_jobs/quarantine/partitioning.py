@@ -94,8 +94,9 @@ class RecordPartitioner(Generic[E]):
         entries = records.without(record_key(entry.record) for entry in known).union(returning)
         entries = entries.without_superseded([row.record for row in earlier])
         fetch = self._fetch(entries, dirty)
-        if fetch.error and not (has_work or fetch.rows):
+        if fetch.error and not (has_work or fetch.rows or fetch.last_known):
             raise fetch.error
+        returning, shape = returning.union(self._of(entries, fetch.kept)), shape + shape_of(fetch.kept)
         entries = self._with_fetched(entries, fetch)
         partitioned = self._partitioned(entries, resolution, fetch.open, shape)
         unfit = self._unfit_parked(partitioned)
@@ -144,6 +145,8 @@ class RecordPartitioner(Generic[E]):
 
     def _with_fetched(self, entries: E, fetch: FetchedRows) -> E:
         """Each fetched row replaces the changes that it supersedes; entries that still wait for a row are dropped."""
+        if fetch.last_known:
+            entries = self._with_values(entries, fetch.last_known, fetch.kept)
         if fetch.open:
             entries = entries.without(record_key(one.record) for one in fetch.open)
         if fetch.rows:
@@ -159,20 +162,37 @@ class RecordPartitioner(Generic[E]):
         return refetch.with_returned_rows([*still, *new], entries)
 
     def _fetch(self, entries: E, dirty: Sequence[DirtyKey]) -> FetchedRows:
-        """Fetch the rows that no record has."""
+        """Fetch the rows that no record has. A delete needs none, also where it is ignored."""
         dirty = [dirty_key for dirty_key in dirty if dirty_key.record.order_key > self.batch.after]
-        if self.orphans:
-            known = {dirty_key.key for dirty_key in dirty}
-            dirty += [orphan for orphan in self.orphans(entries) if orphan.key not in known]
+        orphans = self._orphans(entries, dirty)
+        known = {dirty_key.key for dirty_key in dirty}
+        dirty += [orphan for orphan in orphans if orphan.key not in known]
         if not dirty:
             return FetchedRows()
         marks = {_mark(dirty_key.record): dirty_key for dirty_key in dirty}
-        needless = settled_marks(entries, list(marks), self._ignores_deletes)
+        needless = settled_marks(entries, list(marks), ignore_deletes=False)
         dirty = [dirty_key for mark, dirty_key in marks.items() if mark not in needless]
-        if not dirty:
-            return FetchedRows()
-        fetch = refetch.fetch_rows(self.batch.job, self.batch.task, self.batch.plan.schema, dirty)
-        return self._representable(fetch, dirty, entries)
+        fetch = FetchedRows()
+        if dirty:
+            fetch = refetch.fetch_rows(self.batch.job, self.batch.task, self.batch.plan.schema, dirty)
+            fetch = self._representable(fetch, dirty, entries)
+        if not self._ignores_deletes:
+            return fetch
+        replaced = settled_marks(entries, list(needless), ignore_deletes=True)
+        gone = [marks[mark] for mark in needless - replaced]
+        return fetch.without_deletes(dirty, gone, {orphan.key for orphan in orphans})
+
+    def _orphans(self, entries: E, dirty: Sequence[DirtyKey]) -> list[DirtyKey]:
+        if self.orphans is None:
+            return []
+        if self._ignores_deletes:
+            records = [dirty_key.record for dirty_key in dirty]
+            entries = self._with_values(entries, records, FetchedRows(last_known=tuple(records)).kept)
+        return self.orphans(entries)
+
+    def _with_values(self, entries: E, incomplete: Sequence[ChangeRecord], kept: Sequence[ChangeRecord]) -> E:
+        """With the ``kept`` ones of the incomplete changes, which are among the entries or had waited."""
+        return entries.without(map(record_key, incomplete)).union(self._of(entries, kept))
 
     def _representable(self, fetch: FetchedRows, dirty: Sequence[DirtyKey], entries: E) -> FetchedRows:
         """A row that the target cannot represent counts as not fetched."""

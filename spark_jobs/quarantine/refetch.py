@@ -8,7 +8,7 @@ earlier.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 
 import pyarrow.compute as pc
@@ -18,7 +18,7 @@ from airflow_cdc_provider.connectors.source_features import FetchesRows
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import IntegrityBroken, Problem, Retryable, SourceUnavailable
 from airflow_cdc_provider.core.log.carry_over import Carried, CarryOver
-from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation
+from airflow_cdc_provider.core.log.change_records import IMAGE_OPERATIONS, ChangeRecord, Operation
 from airflow_cdc_provider.core.log.quarantine import own_key
 from airflow_cdc_provider.core.table.schema import Regime, TableSchema
 from airflow_cdc_provider.core.table.source_names import in_shell
@@ -53,11 +53,44 @@ class DirtyKey:
 
 @dataclass(frozen=True)
 class FetchedRows:
-    """``rows`` replace the missing changes: complete rows, or deletes. ``open``: keys without an answer, and why."""
+    """``rows`` replace the missing changes: complete rows, or deletes. ``open``: keys without an answer, and why.
+    ``last_known``: incomplete changes of rows that the source has deleted and the copy keeps."""
 
     rows: tuple[ChangeRecord, ...] = ()
     open: tuple[DirtyKey, ...] = ()
     error: Retryable | None = None
+    last_known: tuple[ChangeRecord, ...] = ()
+
+    @property
+    def kept(self) -> tuple[ChangeRecord, ...]:
+        """Those with values. The row keeps its values in all other columns: nobody has newer ones."""
+        return tuple(record for record in self.last_known if _has_values(record))
+
+    def without_deletes(self, dirty: Sequence[DirtyKey], gone: Sequence[DirtyKey], rowless: Set[str]) -> FetchedRows:
+        """For a copy that ignores deletes. ``dirty``: those that were asked for; ``gone``: those whose delete is in the
+        stream. A deleted row does not need to be fetched; its known changes count, unless the copy has no row of it
+        (``rowless``)."""
+        deleted = {own_key(row) or "" for row in self.rows if row.op == Operation.DELETE}
+        gone = [*gone, *(dirty_key for dirty_key in dirty if dirty_key.key in deleted)]
+        rows = [row for row in self.rows if row.op != Operation.DELETE]
+        absent = {dirty_key.key: dirty_key.record for dirty_key in gone if dirty_key.key in rowless}
+        last_known = tuple(dirty_key.record for dirty_key in gone if dirty_key.key not in rowless)
+        return replace(self, rows=(*rows, *map(_deleted, absent.values())), last_known=last_known)
+
+
+def _has_values(record: ChangeRecord) -> bool:
+    return record.op in IMAGE_OPERATIONS and "*" not in record.refetch
+
+
+def _deleted(record: ChangeRecord) -> ChangeRecord:
+    return ChangeRecord(
+        record.table,
+        Operation.DELETE,
+        record.order_key,
+        record.schema_id,
+        key_before=own_key(record),
+        tx_id=record.tx_id,
+    )
 
 
 def dirty_keys(log: ChangeLog, windows: Sequence[WindowSlice], after: str) -> list[DirtyKey]:

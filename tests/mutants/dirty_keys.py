@@ -14,7 +14,24 @@ UNSENT = f"{KEYED}::test_columns_that_were_not_sent_are_fetched_for_a_new_row_to
 NEEDLESS = f"{KEYED}::test_no_row_is_fetched_if_a_later_change_contains_or_deletes_it"
 WITHOUT_ROW = f"{KEYED}::test_a_change_without_its_row_causes_a_fetch_in_the_next_run"
 
+IGNORED = f"{KEYED}::test_a_delete_that_is_ignored_needs_no_row_and_leaves_what_is_known"
+GONE = f"{KEYED}::test_a_row_that_the_source_has_deleted_keeps_what_is_known_where_deletes_are_ignored"
+
 DIRTY_KEYS = (
+    Mutant(
+        "a row that was deleted is fetched where deletes are ignored",
+        "spark_jobs/quarantine/partitioning.py",
+        "settled_marks(entries, list(marks), ignore_deletes=False)",
+        "settled_marks(entries, list(marks), self._ignores_deletes)",
+        (IGNORED,),
+    ),
+    Mutant(
+        "a deleted row replaces known changes where deletes are ignored",
+        "spark_jobs/quarantine/partitioning.py",
+        "        if not self._ignores_deletes:\n            return fetch\n",
+        "        if not self._ignores_deletes or fetch.rows:\n            return fetch\n",
+        (GONE,),
+    ),
     Mutant(
         "changes from before the fetch are applied on top of it",
         "spark_jobs/quarantine/arrow_entries.py",

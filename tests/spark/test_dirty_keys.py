@@ -18,7 +18,7 @@ from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, Ta
 from tests.spark.bad_records import decide, unreadable
 from tests.spark.contract.control_records import control, require_accounted
 from tests.spark.contract.sessions import small_session
-from tests.spark.row_source import RowSource, at, change, gap
+from tests.spark.row_source import RowSource, at, change, gap, key_only
 from tests.spark.scripted_table import Row, ScriptedTable
 
 pytestmark = pytest.mark.jvm
@@ -128,6 +128,53 @@ def test_no_row_is_fetched_if_a_later_change_contains_or_deletes_it(spark: Spark
     table, source = copied_table(spark, tmp_path, 1, 2)
     batch(table, [gap(table, 1), gap(table, 2), table.delete({"id": 1}), table.update(row(2, "whole"))])
     assert (table.rows(), source.fetched, waiting(table)) == ([(2, "whole", "w")], [], {})
+
+
+def incomplete(table: ScriptedTable, key: int, v: str) -> ChangeRecord:
+    """Its value of ``w`` was not sent."""
+    record = change(table, 1, id=key, v=v)
+    record.refetch = ("w",)
+    return record
+
+
+def test_a_delete_that_is_ignored_needs_no_row_and_leaves_what_is_known(spark: SparkSession, tmp_path: Path) -> None:
+    """In one run with its change, and in a later one."""
+    table, source = copied_table(spark, tmp_path, 1, 2, 3, on_delete=OnDelete.IGNORE)
+    one_run = [incomplete(table, 1, "known"), gap(table, 3), key_only(table, 9)]
+    staged = batch(table, [*one_run, *(table.delete({"id": key}) for key in (1, 3, 9))])
+    assert (staged.outcome, source.fetched, waiting(table)) == (Outcome.DONE, [], {})
+    assert batch(table, [incomplete(table, 2, "known"), gap(table, 3)]).outcome is Outcome.FAILING
+    assert batch(table, [table.delete({"id": 2}), table.delete({"id": 3})]).outcome is Outcome.DONE
+    assert table.rows() == [(1, "known", "w"), (2, "known", "w"), (3, "a", "w")]
+    assert waiting(table) == {}
+
+
+def test_a_row_that_the_source_has_deleted_keeps_what_is_known_where_deletes_are_ignored(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    table, source = copied_table(spark, tmp_path, 1, on_delete=OnDelete.IGNORE)
+    assert batch(table, [incomplete(table, 1, "known"), change(table, 2, id=1, w="later")]).outcome is Outcome.FAILING
+    source.rows[1] = None, at(10)
+    assert batch(table).outcome is Outcome.DONE
+    assert table.rows() == [(1, "known", "later")] and waiting(table) == {}
+    assert batch(table, [table.delete({"id": 1})]).outcome is Outcome.DONE
+    assert table.rows() == [(1, "known", "later")]
+
+
+def test_a_change_without_its_row_is_dropped_where_its_delete_is_ignored(spark: SparkSession, tmp_path: Path) -> None:
+    table, source = copied_table(spark, tmp_path, 1, on_delete=OnDelete.IGNORE)
+    source.rows[8] = None, at(10)
+    records = [
+        incomplete(table, 7, "x"),
+        table.delete({"id": 7}),
+        change(table, 1, id=8, v="x"),
+        change(table, 1, id=1, v="b"),
+    ]
+    result = table.apply(records)
+    assert result.problem and result.problem.code == "TGT032"
+    table.failing = True
+    assert batch(table).outcome is Outcome.DONE
+    assert table.rows() == [(1, "b", "w")]
 
 
 def test_a_change_without_its_row_causes_a_fetch_in_the_next_run(spark: SparkSession, tmp_path: Path) -> None:
