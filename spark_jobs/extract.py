@@ -33,7 +33,15 @@ from airflow_cdc_provider.core.errors import (
     SourceUnreachable,
     StagingInvalid,
 )
-from airflow_cdc_provider.core.log.change_log import RELOAD, RESTART, UNLOGGED, Manifest, TableSlice, position_text
+from airflow_cdc_provider.core.log.change_log import (
+    RELOAD,
+    REQUESTED,
+    RESTART,
+    UNLOGGED,
+    Manifest,
+    TableSlice,
+    position_text,
+)
 from airflow_cdc_provider.core.log.copy_progress import Progress
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.log.server_orders import ServerOrder
@@ -53,6 +61,9 @@ from spark_jobs.windows.changed_servers import known_orders, with_orders
 from spark_jobs.windows.restarts import RESTART_SUFFIX, RestartedWindow, shorten_at_restarts
 from spark_jobs.windows.split_reader import WindowSplit, land_split
 from spark_jobs.windows.window_writer import OVERFLOW, LandedSplit, Limits, WindowEnd
+
+UNREAD = "unread"
+"""Why a window lacks changes of a table that could not be read."""
 
 
 def run(job: Job) -> StepResult:
@@ -245,7 +256,7 @@ def _manifest(log: ChangeLog, step: Step, read: _ReadSplits) -> Manifest:
         previous_sha256=log.manifest_sha256(step.window - 1),
         attempt=step.attempt,
         sealed_at=utc_now(),
-        tables={task.table: _table_slice(task, landed) for task in step.tables},
+        tables={task.table: replace(_table_slice(task, landed), cut=_cut(task, read)) for task in step.tables},
         commit_ts_min=min(times).isoformat() if times else None,
         commit_ts_max=max(times).isoformat() if times else None,
         holes=tuple(hole for part in landed for hole in part.holes),
@@ -288,6 +299,19 @@ def _table_slice(task: TableTask, landed: Sequence[LandedSplit]) -> TableSlice:
     schema_ids = tuple(dict.fromkeys(schema_id for file in written for schema_id in file.schema_ids))
     files = tuple(file.file for file in written)
     return TableSlice(task.definition_sha256, schema_ids, files, dict(counts), task.log_sha256)
+
+
+def _cut(task: TableTask, read: _ReadSplits) -> str:
+    """Why the window lacks changes of the table that the source had."""
+    if task.table in read.failed:
+        return UNREAD
+    parts = [part for split, part in read.landed if split.stream.table in ("", task.table)]
+    return _end_reason([part for part in parts if not _is_requested(part)]).replace(WindowEnd.LIMIT.value, "")
+
+
+def _is_requested(part: LandedSplit) -> bool:
+    """Whether it ends with a hole that stands for no change: the source was read to its end."""
+    return part.end is WindowEnd.HOLE and all(hole.kind in REQUESTED for hole in part.holes)
 
 
 def _end_reason(landed: Sequence[LandedSplit]) -> str:

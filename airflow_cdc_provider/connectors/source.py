@@ -87,7 +87,23 @@ class OrderFound:
     order: ServerOrder
 
 
-StreamItem = ChangeRecord | Block | TableSchema | Boundary | Ignored | Resolved | HoleFound | SnapshotFound | OrderFound
+@dataclass(frozen=True)
+class CutShort:
+    """The last item of a reader that ends before changes that the source has: the next window contains them."""
+
+
+StreamItem = (
+    ChangeRecord
+    | Block
+    | TableSchema
+    | Boundary
+    | Ignored
+    | Resolved
+    | HoleFound
+    | SnapshotFound
+    | OrderFound
+    | CutShort
+)
 """What a reader yields, in stream order. A TableSchema precedes the first record decoded with it."""
 
 

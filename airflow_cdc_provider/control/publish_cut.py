@@ -17,7 +17,10 @@ READERS = 8
 def publish_cut(replicator: Replicator, target: str, rows: Iterable[TableRow], sealed: int) -> Cut | None:
     """The cut of the copies in one target, given by its name. None if they are not at one window, or one has a newer
     commit than its row. Raises TargetUnavailable."""
-    candidates = select_cut_tables((row for row in rows if target_of_copy(row.table) == target), sealed)
+    of_target = (row for row in rows if target_of_copy(row.table) == target)
+    candidates = select_cut_tables(
+        (row for row in of_target if not _is_before_cut_windows(replicator, row, sealed)), sealed
+    )
     if not candidates:
         return None
     with ThreadPoolExecutor(READERS) as pool:
@@ -31,6 +34,14 @@ def publish_cut(replicator: Replicator, target: str, rows: Iterable[TableRow], s
     replicator.targets.named(target).publish_cut(cut)
     failpoint("cut.after")
     return cut
+
+
+def _is_before_cut_windows(replicator: Replicator, row: TableRow, sealed: int) -> bool:
+    """Whether all windows since the table's copy end before changes that the copy may contain."""
+    control = row.control
+    if control is None or control.high is None or row.passed < max(control.high, sealed):
+        return False
+    return not replicator.log.is_replayed(control.source_table, control.high, row.passed)
 
 
 def _cut_table(replicator: Replicator, row: TableRow) -> CutTable | None:

@@ -288,8 +288,17 @@ class BatchInput:
             retired_below=self.retired_below,
             ignored=dict(self.plan.ignored),
             versions_until=self._versions_until,
+            high=self._high,
             newest=self.stats.newest if delivers_late(self.job.step.definition) else "",
         )
+
+    @property
+    def _high(self) -> int | None:
+        """A later one if the batch reaches the high watermark of the copy, and the windows from there on were cut."""
+        high, window = self.control.high, self.plan.window
+        if high is None or window < high or self.job.log.is_replayed(self.task.source_table, high, window):
+            return None
+        return window + 1
 
     def _with_truncates(self, carry: CarryOver) -> CarryOver:
         """What waits has its versions when it is applied, and they end with the truncates of the meantime."""

@@ -30,8 +30,8 @@ from spark_jobs.windows.driver_reads import CarriedRecord
 from spark_jobs.windows.log_reader import WindowSlice
 
 NEXT_WINDOWS = 2
-"""Changes committed before the fetch may be in the next window, if an attempt that began earlier seals it, but not in
-any later one."""
+"""The next window may have begun before the fetch, if an attempt that began earlier seals it; no later one has. The
+first of those that ends where its source ends is the last with changes committed before the fetch."""
 
 
 @dataclass(frozen=True)

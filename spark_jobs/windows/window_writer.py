@@ -16,6 +16,7 @@ from functools import partial
 from airflow_cdc_provider.connectors.blocks import Block
 from airflow_cdc_provider.connectors.source import (
     Boundary,
+    CutShort,
     HoleFound,
     Ignored,
     OrderFound,
@@ -56,13 +57,14 @@ class Limits:
 
 
 class WindowEnd(StrEnum):
-    """Why a window ends: the stream was read to its limit, the window is full, a schema change cannot be applied, or a
-    table has a hole there."""
+    """Why a window ends: the stream was read to its limit, the window is full, a schema change cannot be applied, a
+    table has a hole there, or the source could not be read further."""
 
     LIMIT = "limit"
     SIZE = "size"
     SCHEMA = "schema"
     HOLE = "hole"
+    CUT_SHORT = "cut short"
 
 
 @dataclass(frozen=True)
@@ -161,6 +163,8 @@ class _SplitWriter:
             elif isinstance(item, Resolved):
                 self.open.ignored += 1
                 self.resolved[item.channel] = max(item.at, self.resolved.get(item.channel, item.at))
+            elif isinstance(item, CutShort):
+                return WindowEnd.CUT_SHORT
             elif isinstance(item, SnapshotFound):
                 self.snapshots.append(item.snapshot)
             elif isinstance(item, OrderFound):

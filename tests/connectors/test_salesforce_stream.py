@@ -12,7 +12,7 @@ from typing import Any
 import grpc
 import pytest
 
-from airflow_cdc_provider.connectors.source import Boundary, Ignored, StreamItem
+from airflow_cdc_provider.connectors.source import Boundary, CutShort, Ignored, StreamItem
 from airflow_cdc_provider.connectors.sources.salesforce.event_schema import EventSchema
 from airflow_cdc_provider.connectors.sources.salesforce.events import ChannelEvent, Delivery
 from airflow_cdc_provider.connectors.sources.salesforce.options import SalesforceOptions
@@ -143,6 +143,7 @@ def test_case_30_changes_delivered_before_the_allocation_ended_are_used_and_the_
         server.failures = [Failure("Subscribe", USED_UP.status, USED_UP.code, after=7)]
         items = list(drain())
         assert len(ends(items)) == 2, "the end of the third transaction is unknown"
+        assert items[-1] == CutShort()
         server.failures = [USED_UP]
         with pytest.raises(SourceUnavailable, match="SRC041"):
             list(drain(ends(items)[-1]))

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 
+import pytest
+
+from airflow_cdc_provider.control import publish_cut
+from airflow_cdc_provider.core.log.change_log import Manifest, TableSlice, manifest_path
+from airflow_cdc_provider.core.serde import from_plain, to_plain
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.published_cut import select_cut_tables
 from airflow_cdc_provider.core.table.state_rows import TableRow
 from airflow_cdc_provider.core.table.states import State, TableState
+from airflow_cdc_provider.staging.change_log import ChangeLog
+from airflow_cdc_provider.staging.local_store import LocalStore
 
 
 def row(table: str, passed: int, state: TableState = TableState.REPLICATING) -> TableRow:
@@ -16,6 +26,38 @@ def row(table: str, passed: int, state: TableState = TableState.REPLICATING) -> 
 
 def names(*rows: TableRow) -> list[str]:
     return [one.table for one in select_cut_tables(rows, 5)]
+
+
+@pytest.mark.parametrize(
+    ("cuts", "passed", "replayed"),
+    [
+        (("size", "size", "size"), 3, False),
+        (("", "size", "size"), 3, False),
+        (("size", "size", ""), 2, False),
+        (("size", "", "size"), 3, True),
+        (("size", "size", ""), 3, True),
+    ],
+)
+def test_a_copy_is_replayed_by_a_window_that_ends_where_its_source_ended(
+    tmp_path: Path, cuts: Sequence[str], passed: int, replayed: bool
+) -> None:
+    """Whatever its number: windows end earlier where they are full, at holes, and at schema changes."""
+    log = ChangeLog(LocalStore(str(tmp_path)))
+    for number, cut in enumerate(cuts, start=1):
+        tables = {"b": TableSlice("", cut=cut), "other": TableSlice("")}
+        log.seal(Manifest("log", number, 1, {}, {}, "", "x", "2026-01-01", tables))
+    record = ControlRecord("r", "b", "log", "me", "a", 1, 1, "f", State(TableState.REPLICATING, "2026-01-01"), high=2)
+    one = replace(row("b", passed), control=record)
+    assert log.is_replayed("b", 2, passed) == replayed
+    assert publish_cut._is_before_cut_windows(SimpleNamespace(log=log), one, passed) != replayed  # type: ignore[arg-type]
+    log.store.delete(manifest_path(1))
+    assert log.is_replayed("b", 1, passed), "a window that was removed counts"
+
+
+def test_a_window_of_an_earlier_version_counts_as_one_that_ends_where_its_source_ended() -> None:
+    part = TableSlice("0" * 64)
+    plain = {name: value for name, value in to_plain(part).items() if name != "cut"}
+    assert from_plain(TableSlice, plain) == part and not part.cut
 
 
 def test_a_cut_waits_for_every_replicating_table() -> None:

@@ -17,7 +17,31 @@ WITHOUT_ROW = f"{KEYED}::test_a_change_without_its_row_causes_a_fetch_in_the_nex
 IGNORED = f"{KEYED}::test_a_delete_that_is_ignored_needs_no_row_and_leaves_what_is_known"
 GONE = f"{KEYED}::test_a_row_that_the_source_has_deleted_keeps_what_is_known_where_deletes_are_ignored"
 
+CUT = f"{KEYED}::test_changes_from_before_the_fetch_are_ignored_until_a_window_ends_where_the_source_ends"
+CONSISTENT = f"{KEYED}::test_a_copy_is_consistent_after_a_window_that_ends_where_the_source_ends"
+
 DIRTY_KEYS = (
+    Mutant(
+        "the time of a fetch is dropped after two windows of any length",
+        "spark_jobs/quarantine/partitioning.py",
+        "if not log.is_replayed(table, int(row.until or 0), window)]",
+        "if int(row.until or 0) > window]",
+        (CUT,),
+    ),
+    Mutant(
+        "a copy is consistent after two windows of any length",
+        "spark_jobs/batches/batch_input.py",
+        "            high=self._high,\n",
+        "",
+        (CONSISTENT,),
+    ),
+    Mutant(
+        "a cut contains a copy whose later windows end early",
+        "airflow_cdc_provider/staging/change_log.py",
+        "return part is not None and not part.cut",
+        "return part is not None",
+        ("tests/core/test_published_cut.py",),
+    ),
     Mutant(
         "a row that was deleted is fetched where deletes are ignored",
         "spark_jobs/quarantine/partitioning.py",

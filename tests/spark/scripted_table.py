@@ -144,9 +144,13 @@ class ScriptedTable:
         return self.record("schema", after=canonical(to_plain(schema)), warnings=tuple(warnings))
 
     def land(
-        self, records: Iterable[ChangeRecord | list[ChangeRecord]] = (), holes: Sequence[Hole] = (), listed: bool = True
+        self,
+        records: Iterable[ChangeRecord | list[ChangeRecord]] = (),
+        holes: Sequence[Hole] = (),
+        listed: bool = True,
+        cut: str = "",
     ) -> int:
-        """Seal the next window with these records; ``listed``: it captured the table."""
+        """Seal the next window with these records; ``listed``: it captured the table; ``cut``: more changes follow."""
         flat = [one for item in records for one in (item if isinstance(item, list) else [item])]
         self.window += 1
         self.log.write_schema(self.schema)
@@ -159,7 +163,7 @@ class ScriptedTable:
             schema_ids = tuple(dict.fromkeys(record.schema_id for record in flat))
             part = TableSlice("", schema_ids, (file.close().file,), counts)
         before = self.log.manifest_sha256(self.window - 1)
-        tables = {self.schema.table: part} if listed else {}
+        tables = {self.schema.table: replace(part, cut=cut)} if listed else {}
         hi = {"s": str(self.order)}
         self.log.seal(
             Manifest(self.log_id, self.window, 1, {}, hi, before, "a", "2026-01-01", tables, holes=tuple(holes))

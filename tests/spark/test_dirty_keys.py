@@ -99,6 +99,33 @@ def test_changes_from_before_the_fetch_are_ignored_in_later_windows(spark: Spark
     assert table.rows() == [(1, "10", "fetched")] and waiting(table) == {}, "no later window started before it"
 
 
+def test_changes_from_before_the_fetch_are_ignored_until_a_window_ends_where_the_source_ends(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    table, source = copied_table(spark, tmp_path, 1)
+    source.rows[1] = row(1, "fetched", "fetched"), at(10)
+    batch(table, [gap(table, 1)])
+    for second in (5, 6, 7):
+        table.land([change(table, second, id=1, v=f"{second}")], cut="size")
+        batch(table)
+    assert table.rows() == [(1, "fetched", "fetched")] and waiting(table) == {"fetched": 1}
+    batch(table, [change(table, 9, id=1, w="9"), change(table, 10, id=1, v="10")])
+    assert table.rows() == [(1, "10", "fetched")] and waiting(table) == {}
+
+
+def test_a_copy_is_consistent_after_a_window_that_ends_where_the_source_ends(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    table = ScriptedTable(small_session(spark), tmp_path, SCHEMA)
+    table.copy([row(1, "a")], high=2)
+    highs = []
+    for cut in ("", "size", "overflow", "", "size"):
+        table.land([change(table, 1, id=1, v=cut)], cut=cut)
+        batch(table)
+        highs.append(control(table).high)
+    assert highs == [2, 3, 4, 4, 4], "the fourth window ends there"
+
+
 def test_a_row_that_is_gone_is_flagged_comes_back_and_changes_again(spark: SparkSession, tmp_path: Path) -> None:
     table, source = copied_table(spark, tmp_path, 1, 2, on_delete=OnDelete.SOFT)
     source.rows[1] = None, at(10)

@@ -118,6 +118,7 @@ def test_windows_of_any_size_are_contiguous_and_complete(
         assert result.window is not None
         assert stream.manifest().lo == before
         cuts.append(result.window.cut)
+        assert [part.cut or "limit" for part in stream.manifest().tables.values()] == [cuts[-1]] * 2
         seen += [json.loads(after or "")["id"] for op, after in stream.rows("public.b") if op == "insert"]
     assert seen == list(range(24_000))
     assert cuts[:2] == ["size", "size"] and cuts[-1] == "limit"

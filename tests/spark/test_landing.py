@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from airflow_cdc_provider.connectors.blocks import Block
-from airflow_cdc_provider.connectors.source import Boundary, Ignored, Resolved, StreamItem
+from airflow_cdc_provider.connectors.source import Boundary, CutShort, Ignored, Resolved, StreamItem
 from airflow_cdc_provider.core.errors import SourceUnavailable, StagingUnavailable
 from airflow_cdc_provider.core.log.change_records import FIELDS, ChangeRecord
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
@@ -155,6 +155,11 @@ def test_a_window_of_changes_of_other_tables_ends_too(tmp_path: Path) -> None:
     items = [item for end in range(1, 10) for item in (Ignored(3, "other"), Boundary({"slot": f"0/{end}"}))]
     landed = run(tmp_path, [*items, Ignored(1)], replace(SMALL, window_ignored=10))
     assert (landed.end, landed.hi, landed.ignored) == (WindowEnd.SIZE, {"slot": "0/4"}, 12)
+
+
+def test_a_window_that_a_reader_cuts_short_does_not_end_at_its_limit(tmp_path: Path) -> None:
+    landed = run(tmp_path, [*transaction(1, record("public.a", 1)), record("public.a", 2), CutShort()])
+    assert (landed.end, landed.hi, landed.records) == (WindowEnd.CUT_SHORT, {"slot": "0/1"}, 1)
 
 
 def test_the_latest_resolved_time_of_each_channel_counts(tmp_path: Path) -> None:

@@ -219,13 +219,16 @@ class Hole:
 @dataclass(frozen=True)
 class TableSlice:
     """The part of a window that belongs to one table. A captured table is listed even without records.
-    ``log_sha256``: the fingerprint of the settings that its records were read by; empty if that is unknown."""
+    ``log_sha256``: the fingerprint of the settings that its records were read by; empty if that is unknown. ``cut``:
+    why it ends before changes that the source had when the window began; empty if it does not, or if that is unknown.
+    """
 
     definition_sha256: str
     schema_ids: tuple[str, ...] = ()
     files: tuple[DataFile, ...] = ()
     counts: dict[str, int] = field(default_factory=dict)
     log_sha256: str = ""
+    cut: str = ""
 
     @property
     def rows(self) -> int:

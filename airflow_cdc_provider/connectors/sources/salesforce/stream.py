@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from airflow_cdc_provider.connectors.source import Boundary, StreamItem
+from airflow_cdc_provider.connectors.source import Boundary, CutShort, StreamItem
 from airflow_cdc_provider.connectors.sources.salesforce.decode import EventDecoder
 from airflow_cdc_provider.connectors.sources.salesforce.options import SalesforceOptions
 from airflow_cdc_provider.connectors.sources.salesforce.positions import channel_position
@@ -29,7 +29,7 @@ def read_stream(
     several objects may never be silent. They end earlier at a silence of the channel, and after a transaction with an
     overflow.
 
-    A stream that fails after complete transactions ends the window, too, because delivered events count against the
+    A stream that fails after complete transactions cuts the window short, because delivered events count against the
     org's allocation. The next run meets the failure first, and raises it.
     """
     decoder = EventDecoder(
@@ -54,3 +54,4 @@ def read_stream(
     except Retryable:
         if not transaction_ended:
             raise
+        yield CutShort()
