@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from airflow_cdc_provider.connectors.sources.jdbc_poll.rows import RowConverter
+from airflow_cdc_provider.connectors.sources.polling.pages import Query, Row, read_pages
 from airflow_cdc_provider.core.errors import Problem, SourceUnavailable, SourceUnreachable
 from tests.connectors.polled_database import Polling
 from tests.connectors.test_jdbc_poll import Shop
@@ -74,3 +77,21 @@ def test_a_table_whose_questions_fail_refuses_no_other(shop: Shop, monkeypatch: 
     fail(SourceUnreachable(Problem("SRC001", "no connection")))
     with pytest.raises(SourceUnreachable):
         polling.source.refused(tasks)
+
+
+def test_pages_of_sqlite_distinguish_keys_that_the_column_calls_equal(shop: Shop) -> None:
+    """The index is of another collation than the column."""
+    shop.sql("CREATE TABLE d (k TEXT COLLATE NOCASE NOT NULL, n INTEGER NOT NULL, updated_at DATETIME NOT NULL)")
+    shop.sql("CREATE UNIQUE INDEX dx ON d (k COLLATE BINARY, n)")
+    shop.sql("INSERT INTO d VALUES ('a', 1, ?1), ('A', 1, ?1), ('b', 1, ?1), ('B', 2, ?1)", "2026-01-01 00:00:00")
+    polling = shop.polling()
+    queries = polling.source._queries("main.d", polling.task("main.d", key=("k", "n")).schema)
+    first = Query(datetime(2025, 1, 1, tzinfo=UTC), datetime(2027, 1, 1, tzinfo=UTC), 1)
+    converter = RowConverter(queries)
+    with polling.source.database.session() as connection:
+
+        def run(query: Query) -> list[Row]:
+            return [converter.page_row(tuple(row)) for row in connection.execute(queries.page(query))]
+
+        read = [row.key for page in read_pages(run, first, False) for row in page.rows]
+    assert read == ['["A",1]', '["B",2]', '["a",1]', '["b",1]']

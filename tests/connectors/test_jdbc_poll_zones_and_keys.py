@@ -176,6 +176,23 @@ def test_an_index_that_was_never_finished_proves_nothing(database: Database) -> 
     assert problems(of(database), "public.half", key=("k",)) == ["SRC063"]
 
 
+def test_an_index_proves_a_key_in_the_collation_of_its_column(database: Database) -> None:
+    """The pages compare keys as the column does. No collation of the tests' server calls texts equal."""
+    database.sql(
+        'CREATE COLLATION ci FROM "C"',
+        "UPDATE pg_collation SET collisdeterministic = false WHERE collname = 'ci'",
+        "CREATE TABLE t (id int PRIMARY KEY, k text COLLATE ci NOT NULL, d text NOT NULL, updated_at timestamptz)",
+        "CREATE INDEX ON t (updated_at)",
+        'CREATE UNIQUE INDEX other ON t (k COLLATE "C")',
+        'CREATE UNIQUE INDEX ON t (d COLLATE "C")',
+    )
+    polling = of(database)
+    assert problems(polling, "public.t", key=("k",)) == ["SRC063"]
+    assert problems(polling, "public.t", key=("d",)) == [], "both collations tell all texts apart"
+    database.sql("CREATE UNIQUE INDEX ON t (k)")
+    assert problems(polling, "public.t", key=("k",)) == []
+
+
 @pytest.mark.since(18)
 def test_a_column_whose_not_null_was_never_validated_may_be_null(database: Database) -> None:
     database.sql(

@@ -180,6 +180,20 @@ POLLING = (
         ZONES,
     ),
     Mutant(
+        "pages of SQLite compare keys in the collation of the column",
+        "airflow_cdc_provider/connectors/sources/jdbc_poll/select.py",
+        'sa.collate(sa.type_coerce(column, sa.Text), "BINARY")',
+        "column",
+        KEYS,
+    ),
+    Mutant(
+        "an index of another collation than its column proves a key",
+        INDEXES,
+        "COALESCE(o.collisdeterministic, true)",
+        "true",
+        ZONES,
+    ),
+    Mutant(
         "a partial index of SQLite proves a key",
         INDEXES,
         'i."unique" AND NOT i.partial',

@@ -136,7 +136,11 @@ class TableQueries:
         return [self._ordered(name) for name in self.schema.key]
 
     def _ordered(self, name: str) -> Expression:
+        """SQLite: by the bytes of texts, because an index may tell apart what the collation of the column calls
+        equal."""
         column: Expression = self.table.c[name]
+        if self.system == SQLITE:
+            return sa.type_coerce(sa.collate(sa.type_coerce(column, sa.Text), "BINARY"), self._type(name))
         return sa.cast(column, sa.Text) if self._source_type(name).order is Order.TEXT else column
 
     def _select(self) -> sa.Select[Any]:

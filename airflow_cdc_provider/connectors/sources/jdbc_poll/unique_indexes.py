@@ -12,10 +12,13 @@ from collections.abc import Iterator, Mapping
 import sqlalchemy as sa
 
 IN_POSTGRES = """
-SELECT i.indexrelid::int8, a.attname::text
+SELECT i.indexrelid::int8, CASE
+  WHEN i.indcollation[part.number] = a.attcollation OR COALESCE(o.collisdeterministic, true) THEN a.attname::text
+END
 FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid JOIN pg_namespace n ON n.oid = c.relnamespace
 CROSS JOIN generate_series(0, i.indnkeyatts - 1) AS part (number)
 LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[part.number] AND a.attnum > 0
+LEFT JOIN pg_collation o ON o.oid = a.attcollation
 WHERE n.nspname = :namespace AND c.relname = :name AND i.indisunique AND i.indisvalid AND i.indpred IS NULL
 """
 
@@ -66,7 +69,8 @@ UNIQUE: Mapping[str, str] = {
     "oracle": IN_ORACLE,
     "sqlite": IN_SQLITE,
 }
-"""Index and column; NULL instead of a column that is no proof, such as an expression."""
+"""Index and column; NULL instead of a column that is no proof, such as an expression. Pages compare
+keys in the collation of the column: if that calls two texts equal, an index of another one is no proof."""
 
 UNENFORCED: Mapping[str, str] = {
     "postgresql": """
