@@ -95,3 +95,30 @@ def test_pages_of_sqlite_distinguish_keys_that_the_column_calls_equal(shop: Shop
 
         read = [row.key for page in read_pages(run, first, False) for row in page.rows]
     assert read == ['["A",1]', '["B",2]', '["a",1]', '["b",1]']
+
+
+@pytest.mark.parametrize(
+    ("columns", "codes"),
+    [
+        ("id INTEGER PRIMARY KEY", []),
+        ("id integer, PRIMARY KEY (id)", []),
+        ("id INTEGER PRIMARY KEY AUTOINCREMENT", []),
+        ("id INTEGER PRIMARY KEY DESC", ["SRC063"]),  # no rowid, and may be NULL
+        ("id INT PRIMARY KEY", ["SRC063"]),
+        ("id TEXT PRIMARY KEY", ["SRC063"]),
+        ("id INTEGER, n INTEGER, PRIMARY KEY (id, n)", ["SRC063"]),
+        ("id TEXT NOT NULL PRIMARY KEY", []),
+    ],
+)
+def test_the_rowid_of_sqlite_is_never_null(shop: Shop, columns: str, codes: list[str]) -> None:
+    declared, _, constraint = columns.partition(", PRIMARY")
+    constraint = f", PRIMARY{constraint}" if constraint else ""
+    shop.sql(f"CREATE TABLE t ({declared}, updated_at DATETIME NOT NULL{constraint})")
+    shop.sql("CREATE INDEX tx ON t (updated_at)")
+    assert found(shop.polling(key_audit=86400), "main.t") == codes
+
+
+def test_the_key_of_a_table_without_rowid_is_never_null(shop: Shop) -> None:
+    shop.sql("CREATE TABLE t (id TEXT PRIMARY KEY, updated_at DATETIME NOT NULL) WITHOUT ROWID")
+    shop.sql("CREATE INDEX tx ON t (updated_at)")
+    assert found(shop.polling(key_audit=86400), "main.t") == []

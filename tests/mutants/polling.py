@@ -194,6 +194,20 @@ POLLING = (
         ZONES,
     ),
     Mutant(
+        "each key of an integer is a rowid of SQLite",
+        "airflow_cdc_provider/connectors/sources/jdbc_poll/catalog.py",
+        "WHERE i.origin = 'pk'",
+        "WHERE i.origin = 'none'",
+        KEYS,
+    ),
+    Mutant(
+        "a rowid of SQLite may be NULL",
+        "airflow_cdc_provider/connectors/sources/jdbc_poll/catalog.py",
+        " and named not in rowids)",
+        ")",
+        KEYS,
+    ),
+    Mutant(
         "a partial index of SQLite proves a key",
         INDEXES,
         'i."unique" AND NOT i.partial',

@@ -26,6 +26,16 @@ JOIN pg_attribute a ON a.attrelid = v.conrelid AND a.attnum = ANY (v.conkey)
 WHERE n.nspname = %(namespace)s AND v.contype = 'n' AND NOT v.convalidated
 """
 
+# The key of such a table is its rowid: a key that is none has an index.
+ROWIDS_OF_SQLITE = """
+SELECT t.name, c.name FROM {namespace}.sqlite_master t JOIN pragma_table_info(t.name, :namespace) c
+WHERE t.type = 'table' AND c.pk = 1 AND upper(c.type) = 'INTEGER'
+  AND NOT EXISTS (SELECT 1 FROM pragma_index_list(t.name, :namespace) i WHERE i.origin = 'pk')
+"""
+
+Named = tuple[str, str]
+"""A table and a column."""
+
 
 @dataclass(frozen=True)
 class PolledTable:
@@ -70,23 +80,35 @@ def _read_catalog(connection: sa.Connection, schemas: Sequence[str], table: str)
         columns = inspector.get_multi_columns(schema=namespace or None, filter_names=names)
         keys = inspector.get_multi_pk_constraint(schema=namespace or None, filter_names=names)
         unproven, others = _unvalidated(connection, namespace), read_other_rows(connection, namespace)
-        unenforced = unenforced_keys(connection, namespace)
+        unenforced, rowids = unenforced_keys(connection, namespace), _rowids(connection, namespace)
         for schema_and_name, read in columns.items():
             name = schema_and_name[1]
-            reflected = [
-                {**column, "nullable": column["nullable"] or (name, column["name"]) in unproven} for column in read
-            ]
+            reflected = [{**column, "nullable": _is_nullable(name, column, unproven, rowids)} for column in read]
             key = tuple(keys[schema_and_name]["constrained_columns"]) if schema_and_name in keys else ()
             polled = _polled_table(namespace, name, reflected, key, connection.dialect.name, others)
             tables[polled.schema.table] = replace(polled, unenforced_key=name in unenforced)
     return tables
 
 
-def _unvalidated(connection: sa.Connection, namespace: str) -> frozenset[tuple[str, str]]:
+def _unvalidated(connection: sa.Connection, namespace: str) -> frozenset[Named]:
     """Tables with columns that are NOT NULL, but may have NULL in older rows."""
     if connection.dialect.name != "postgresql":
         return frozenset()
     rows = connection.exec_driver_sql(UNVALIDATED_IN_POSTGRES, {"namespace": namespace})
+    return frozenset((table, column) for table, column in rows)
+
+
+def _is_nullable(table: str, column: Any, unproven: frozenset[Named], rowids: frozenset[Named]) -> bool:
+    named = (table, column["name"])
+    return named in unproven or (bool(column["nullable"]) and named not in rowids)
+
+
+def _rowids(connection: sa.Connection, namespace: str) -> frozenset[Named]:
+    """Tables and columns of SQLite that are never NULL, although they are not declared NOT NULL."""
+    if connection.dialect.name != "sqlite":
+        return frozenset()
+    query = ROWIDS_OF_SQLITE.format(namespace=connection.dialect.identifier_preparer.quote(namespace))
+    rows = connection.execute(sa.text(query), {"namespace": namespace})
     return frozenset((table, column) for table, column in rows)
 
 
