@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from sqlalchemy.dialects import mssql
+from sqlalchemy.dialects import mssql, oracle
 
-from airflow_cdc_provider.connectors.sources.jdbc_poll.catalog import PolledTable
+from airflow_cdc_provider.connectors.sources.jdbc_poll.catalog import PolledTable, polled_table
 from airflow_cdc_provider.connectors.sources.jdbc_poll.identities import read_identities
+from airflow_cdc_provider.connectors.sources.jdbc_poll.other_rows import OtherRows
 from airflow_cdc_provider.connectors.sources.jdbc_poll.undetected import undetected_changes
 from airflow_cdc_provider.core.log.change_records import Operation
 from airflow_cdc_provider.core.table.identity import TableIdentity, TablePartition, UnloggedChanges, unlogged_changes
@@ -136,3 +137,23 @@ def test_a_type_of_sql_server_that_has_other_values_is_another_one(sql_server: S
 def test_a_table_of_sql_server_that_is_created_again_is_another_one(sql_server: SqlServer) -> None:
     sql_server.sql("UPDATE sys.tables SET create_date = '2026-01-02 00:00:00.000' WHERE object_id = 7")
     assert sql_server.changes(*TYPES).rows == ("the table was replaced by another one of the same name",)
+
+
+def test_another_expression_of_a_virtual_column_of_oracle_is_reported() -> None:
+    """``ALTER TABLE … MODIFY (v AS (…))`` gives each row another value, and none another timestamp."""
+
+    def identity(expression: str) -> TableIdentity:
+        v = {"name": "v", "type": oracle.NUMBER(9, 0), "nullable": True, "computed": {"sqltext": expression}}
+        named = {"name": "id", "type": oracle.NUMBER(9, 0), "nullable": False}
+        table = polled_table("shop", "t", [named, v], ("id",), "oracle", OtherRows())
+        return read_identities(_OfOracle(), {"shop.t": table})["shop.t"]
+
+    schema = SqlServer.schema("id", "v")
+    before, after = identity('"ID"+1'), identity('"ID"*2')
+    assert not unlogged_changes(before, identity('"ID"+1'), schema, schema)
+    assert unlogged_changes(before, after, schema, schema).columns == ("the expression of column v changed",)
+
+
+class _OfOracle(sa.Connection):
+    def __init__(self) -> None:
+        self.dialect = oracle.dialect()  # type: ignore[no-untyped-call]

@@ -19,6 +19,13 @@ COPY_IS_CORRECT = "test_the_copy_equals_the_source_or_is_stopped_with_a_reason"
 
 SCHEMA_CHANGES = (
     Mutant(
+        "a virtual column of Oracle has no expression",
+        "airflow_cdc_provider/connectors/sources/jdbc_poll/identities.py",
+        'expression=table.expressions.get(name, ""),',
+        'expression="",',
+        (POLLED,),
+    ),
+    Mutant(
         "the columns of SQL Server are numbered by their positions",
         "airflow_cdc_provider/connectors/sources/jdbc_poll/identities.py",
         "one = replace(one, number=number, type=",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import sqlalchemy as sa
@@ -41,7 +41,8 @@ Named = tuple[str, str]
 class PolledTable:
     """``types``: column -> SQLAlchemy type. ``nullable``: nullable columns. ``comments``: column -> comment.
     ``read_alone``: without the rows of its inheritance children. ``other_engine``: the storage engine, if it reads the
-    rows of other tables. ``unenforced_key``: its primary key need not hold for each row."""
+    rows of other tables. ``unenforced_key``: its primary key need not hold for each row. ``expressions``: of
+    computed columns."""
 
     namespace: str
     name: str
@@ -52,6 +53,7 @@ class PolledTable:
     read_alone: bool = False
     other_engine: str = ""
     unenforced_key: bool = False
+    expressions: Mapping[str, str] = field(default_factory=dict)
 
 
 def name_of(namespace: str, name: str) -> str:
@@ -85,7 +87,7 @@ def _read_catalog(connection: sa.Connection, schemas: Sequence[str], table: str)
             name = schema_and_name[1]
             reflected = [{**column, "nullable": _is_nullable(name, column, unproven, rowids)} for column in read]
             key = tuple(keys[schema_and_name]["constrained_columns"]) if schema_and_name in keys else ()
-            polled = _polled_table(namespace, name, reflected, key, connection.dialect.name, others)
+            polled = polled_table(namespace, name, reflected, key, connection.dialect.name, others)
             tables[polled.schema.table] = replace(polled, unenforced_key=name in unenforced)
     return tables
 
@@ -133,7 +135,7 @@ def _without_warnings() -> Iterator[None]:
         yield
 
 
-def _polled_table(
+def polled_table(
     namespace: str, name: str, reflected: Sequence[Any], key: tuple[str, ...], system: str, others: OtherRows
 ) -> PolledTable:
     columns = tuple(
@@ -154,4 +156,5 @@ def _polled_table(
         {column["name"]: column["comment"] for column in reflected if column.get("comment")},
         read_alone=others.is_read_alone(name),
         other_engine=others.engines.get(name, ""),
+        expressions={column["name"]: column["computed"]["sqltext"] for column in reflected if column.get("computed")},
     )

@@ -73,6 +73,7 @@ def reflected_identity(table: PolledTable) -> TableIdentity:
             in_rows=True,
             length=getattr(kind, "length", None),
             labels=_labels(kind),
+            expression=table.expressions.get(name, ""),
         )
         for position, (name, kind) in enumerate(table.types.items(), 1)
     }
