@@ -33,6 +33,7 @@ from tests.mutants.mutant import Mutant
 from tests.mutants.mysql_texts import MYSQL_TEXTS
 from tests.mutants.operating import OPERATING_MUTANTS
 from tests.mutants.policies import POLICIES
+from tests.mutants.polled_keys import POLLED_KEYS
 from tests.mutants.polled_sql import POLLED_SQL
 from tests.mutants.polling import POLLING
 from tests.mutants.proofs import PROOFS
@@ -68,6 +69,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *MEANINGS,
     *SALESFORCE,
     *POLLING,
+    *POLLED_KEYS,
     *POLLED_SQL,
     *SESSIONS,
     *SERVER_ERRORS,
