@@ -8,6 +8,7 @@ FOLDER = "airflow_cdc_provider/connectors/sources/polling"
 WINDOWS = ("tests/connectors/test_polling.py",)
 TYPES = ("tests/connectors/test_jdbc_poll_types.py",)
 KEYS = ("tests/connectors/test_jdbc_poll_keys.py",)
+OFFSETS = ("tests/connectors/test_polling_offsets.py",)
 TABLES = ("tests/connectors/test_jdbc_poll.py",)
 ERRORS = ("tests/core/test_errors_of_splits.py",)
 COMPARED = ("tests/core/test_windows_of_a_comparison.py",)
@@ -57,17 +58,45 @@ POLLING = (
         "airflow_cdc_provider/connectors/sources/jdbc_poll/source.py",
         """        except CheckFailed:
             return changes
-        query""",
+        now_read""",
         """        except AssertionError:
             return changes
-        query""",
+        now_read""",
         ("tests/connectors/test_jdbc_poll_identities.py",),
+    ),
+    Mutant(
+        "an interval continues from the same moment in another offset",
+        f"{FOLDER}/reading.py",
+        "return max(limit.offset - lo.offset, timedelta(0))",
+        "return timedelta(0)",
+        OFFSETS,
+    ),
+    Mutant(
+        "a page continues from the same moment in another offset",
+        f"{FOLDER}/reading.py",
+        "after = replace(after, timestamp=after.timestamp - gap)",
+        "pass",
+        OFFSETS,
+    ),
+    Mutant(
+        "an audit forgets the offset in which rows were read",
+        f"{FOLDER}/intervals.py",
+        "audited, offset = self.now, lo.offset",
+        "audited = self.now",
+        OFFSETS,
+    ),
+    Mutant(
+        "an interval is read in an offset in which it was not planned",
+        "airflow_cdc_provider/connectors/sources/jdbc_poll/source.py",
+        "queries = replace(queries, offset=limit.offset)",
+        "pass",
+        OFFSETS,
     ),
     Mutant(
         "an interval does not overlap the previous one",
         f"{FOLDER}/reading.py",
-        "lo.upto - options.timestamp_latency",
-        "lo.upto",
+        "lo.upto - gap - options.timestamp_latency",
+        "lo.upto - gap",
         WINDOWS,
     ),
     Mutant(
@@ -157,7 +186,7 @@ POLLING = (
     Mutant(
         "a key audit skips the interval",
         f"{FOLDER}/intervals.py",
-        "audited = self.now\n",
+        "audited, offset = self.now, lo.offset\n",
         "audited, upto = self.now, max(upto, self.now - self.options.commit_latency)\n",
         WINDOWS,
     ),
@@ -283,7 +312,7 @@ POLLING = (
     Mutant(
         "rows without a timestamp are read by a key of other columns",
         f"{FOLDER}/reading.py",
-        "    if lo.after.timestamp is None:",
+        "    if after.timestamp is None:",
         "    if False:",
         TABLES,
     ),

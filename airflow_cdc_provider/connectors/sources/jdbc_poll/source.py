@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
+from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -30,6 +32,7 @@ from airflow_cdc_provider.connectors.sources.jdbc_poll.other_kinds import read_o
 from airflow_cdc_provider.connectors.sources.jdbc_poll.row_filter import Expression
 from airflow_cdc_provider.connectors.sources.jdbc_poll.rows import RowConverter
 from airflow_cdc_provider.connectors.sources.jdbc_poll.select import TableQueries
+from airflow_cdc_provider.connectors.sources.jdbc_poll.server_zone import is_without_zone
 from airflow_cdc_provider.connectors.sources.jdbc_poll.sizes import read_sizes
 from airflow_cdc_provider.connectors.sources.jdbc_poll.timestamps import propose_timestamps
 from airflow_cdc_provider.connectors.sources.jdbc_poll.undetected import undetected_changes
@@ -151,7 +154,8 @@ class JdbcPollSource(PollingSource):
             queries = self._queries(table)
         except CheckFailed:
             return changes
-        query = first_query(lo, lo, self.options, queries.schema.key)
+        now_read = replace(lo, offset=self._offset(queries.described))
+        query = first_query(lo, now_read, self.options, queries.schema.key)
         with self.database.session() as connection:
 
             def has_row(condition: Expression) -> bool:
@@ -191,7 +195,10 @@ class JdbcPollSource(PollingSource):
         require_visible_timestamp(task, queries.timestamp_column)
 
     def _read_pages(self, queries: TableQueries, lo: PollPosition, limit: PollPosition) -> Iterator[Page]:
-        """Each page is a separate statement, so that the server keeps no cursor open."""
+        """Each page is a separate statement, so that the server keeps no cursor open. The interval may have been
+        planned in another offset than that of the definition now."""
+        if limit.offset is not None:
+            queries = replace(queries, offset=limit.offset)
         converter = RowConverter(queries)
         with self.database.session() as connection:
 
@@ -210,8 +217,15 @@ class JdbcPollSource(PollingSource):
         described = dict(self._described)  # copies of other tables, in other threads, add to it
         schema_ids = {name: table.schema.schema_id for name, table in described.items()}
         columns = {name: named_timestamp(name, self.options) for name in described}
+        offsets = {name: self._offset(table) for name, table in described.items()}
         now = self.database.now(connection)
-        return IntervalPlanner(now, self.options, schema_ids=schema_ids, timestamp_columns=columns)
+        return IntervalPlanner(now, self.options, schema_ids=schema_ids, timestamp_columns=columns, offsets=offsets)
+
+    def _offset(self, described: PolledTable) -> timedelta | None:
+        """None if the timestamps of the table have a time zone."""
+        table = described.schema
+        name = named_timestamp(table.table, self.options)
+        return self.options.offset if name in table.names and is_without_zone(table, name) else None
 
     def _timestamp_nullable(self, queries: TableQueries) -> bool:
         return queries.timestamp_column in queries.described.nullable

@@ -46,7 +46,8 @@ class HasChanges(Protocol):
 class IntervalPlanner:
     """``now``: the source's clock. ``reload_tables``: tables without timestamp column, which are copied again in every
     run. ``deletes_retained_for``: how long the source lists deleted rows, None if it does not. ``schema_ids``: table ->
-    id of its current schema, if the source shows it. ``timestamp_columns``: table -> its column now."""
+    id of its current schema, if the source shows it. ``timestamp_columns``: table -> its column now. ``offsets``: table
+    -> UTC offset of its timestamps now, None if they have a time zone."""
 
     now: datetime
     options: PollingOptions
@@ -54,20 +55,25 @@ class IntervalPlanner:
     deletes_retained_for: timedelta | None = None
     schema_ids: Mapping[str, str] = field(default_factory=dict)
     timestamp_columns: Mapping[str, str] = field(default_factory=dict)
+    offsets: Mapping[str, timedelta | None] = field(default_factory=dict)
 
     def start(self, table: str) -> PollPosition:
         """The position of a table that is first copied now."""
         upto = self.now - self.options.commit_latency
-        return self._described(PollPosition(microseconds(self.now), upto, self.now), table)
+        offset = self.offsets.get(table)
+        return self._described(PollPosition(microseconds(self.now), upto, self.now, offset=offset), table)
 
     def limit(self, lo: PollPosition, table: str) -> PollPosition:
-        """The end of the next interval. A position never goes back, even if the source's clock does."""
+        """The end of the next interval. A position never goes back, even if the source's clock does. An audit reads no
+        rows in another offset."""
         number, upto, audited = max(lo.round + 1, microseconds(self.now)), lo.upto, lo.audited
+        offset = self.offsets.get(table, lo.offset)
         if self.is_audit_due(lo):
-            audited = self.now
+            audited, offset = self.now, lo.offset
         elif not lo.after:
             upto = max(upto, self.now - self.options.commit_latency)
-        return self._described(PollPosition(number, upto, audited, schema=lo.schema, column=lo.column), table)
+        limit = PollPosition(number, upto, audited, schema=lo.schema, column=lo.column, offset=offset)
+        return self._described(limit, table)
 
     def _described(self, position: PollPosition, table: str) -> PollPosition:
         """With the schema and the timestamp column of the table as they are now, if they are known."""

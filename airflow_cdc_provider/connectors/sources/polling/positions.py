@@ -36,7 +36,8 @@ class PollPosition:
     """The position after the round ``round``. Rows up to ``upto`` were read; if ``after`` is set, only those up to
     ``after``. ``audited``: time of the last key audit. ``schema``: id of the table's schema when the round was planned,
     empty if it is unknown. ``key``: the key columns of ``after``, empty if they are unknown. ``column``: the timestamp
-    column by which rows were read, empty if it is unknown."""
+    column by which rows were read, empty if it is unknown. ``offset``: the UTC offset of its timestamps then, None if
+    they have a time zone, or if it is unknown."""
 
     round: int
     upto: datetime
@@ -45,6 +46,7 @@ class PollPosition:
     schema: str = ""
     key: tuple[str, ...] = ()
     column: str = ""
+    offset: timedelta | None = None
 
     def continues_at(self, key: Sequence[str], schema: str) -> bool:
         """Whether ``after`` is a place among the rows of a table with this key, under the schema with this id."""
@@ -68,6 +70,8 @@ def to_text(position: PollPosition) -> str:
         fields["key"] = position.key
     if position.column:
         fields["column"] = position.column
+    if position.offset is not None:
+        fields["offset"] = int(position.offset.total_seconds())
     return json.dumps(fields, ensure_ascii=False)
 
 
@@ -79,7 +83,8 @@ def parse_position(text: str) -> PollPosition:
         after = PageEnd(timestamp and datetime.fromisoformat(timestamp), key)
     upto, audited = datetime.fromisoformat(fields["upto"]), datetime.fromisoformat(fields["audited"])
     schema, key, column = fields.get("schema", ""), tuple(fields.get("key", ())), fields.get("column", "")
-    return PollPosition(fields["round"], upto, audited, after, schema, key, column)
+    offset = timedelta(seconds=fields["offset"]) if "offset" in fields else None
+    return PollPosition(fields["round"], upto, audited, after, schema, key, column, offset)
 
 
 def table_positions(position: Position, tables: Sequence[str]) -> dict[str, PollPosition]:

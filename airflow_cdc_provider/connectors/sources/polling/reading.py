@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from datetime import timedelta
 
 from airflow_cdc_provider.connectors.changed_columns import schema_record
 from airflow_cdc_provider.connectors.source import Boundary, HoleFound, StreamItem, StreamSplit
@@ -38,13 +39,24 @@ AUDIT_DUE = "a key audit is due, which finds deleted rows"
 def first_query(lo: PollPosition, limit: PollPosition, options: PollingOptions, key: Sequence[str]) -> Query:
     """An interval that continues does not read the overlap again. If the ``key`` of the table or its schema has changed
     since, the last key is no place among the rows now: all rows with the last timestamp are read again, or all rows
-    without one."""
-    query = Query(lo.upto - options.timestamp_latency, limit.upto, options.page_rows, lo.after)
-    if lo.after is None or lo.continues_at(key, limit.schema):
+    without one. If their offset from UTC has changed, it continues from the least moment that either offset allows."""
+    gap, after = _unread(lo, limit), lo.after
+    if after and after.timestamp:
+        after = replace(after, timestamp=after.timestamp - gap)
+    query = Query(lo.upto - gap - options.timestamp_latency, limit.upto, options.page_rows, after)
+    if after is None or lo.continues_at(key, limit.schema):
         return query
-    if lo.after.timestamp is None:
+    if after.timestamp is None:
         return replace(query, after=PageEnd(limit.upto, ""))
-    return replace(query, since=lo.after.timestamp, after=None)
+    return replace(query, since=after.timestamp, after=None)
+
+
+def _unread(lo: PollPosition, limit: PollPosition) -> timedelta:
+    """The wall time between the end of the last interval, in its offset from UTC, and the same moment in that of the
+    next one, if it is greater: the timestamps of rows are those of a wall clock."""
+    if lo.offset is None or limit.offset is None:
+        return timedelta(0)
+    return max(limit.offset - lo.offset, timedelta(0))
 
 
 def read_items(
@@ -78,7 +90,7 @@ def read_items(
             if page.after and not has_hashed_key:
                 yield Boundary(position_of({table: replace(limit, after=page.after, key=schema.key)}))
     except DeletesExpired:
-        position = PollPosition(limit.round, lo.upto, round_time(limit.round), schema=limit.schema, column=limit.column)
+        position = replace(limit, upto=lo.upto, audited=round_time(limit.round), offset=lo.offset)
         yield from _audit_items(table, epoch, position, rank, DELETES_EXPIRED)
         return
     yield Boundary(split.limit)
