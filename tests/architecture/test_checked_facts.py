@@ -86,7 +86,7 @@ REASONS = {
     "mysql SRC093": "a table without names that was altered is a hole",
     "mysql SRC094 binlog_row_value_options": FOUND,
     "mysql SRC094 binlog_transaction_compression": FOUND,
-    "mysql SRC094 mysql56_temporal_format": FOUND,
+    "mysql SRC094 mysql56_temporal_format": "the format is that of the table: a former one is refused (SRC152)",
     "mysql SRC097": "the server ends one of the two connections, and the run fails",
     "postgres SRC001": FAILS,
     "postgres SRC002": FAILS,

@@ -48,6 +48,29 @@ def test_a_table_with_system_versioning_is_listed_and_refused(shop: Shop, column
 
 
 @mariadb_only
+@pytest.mark.parametrize("kind", ["datetime(3)", "timestamp(6) NULL", "time(2)"])
+def test_fractions_in_the_format_of_old_tables_are_refused_until_the_table_is_rebuilt(shop: Shop, kind: str) -> None:
+    """A column that is not copied has its bytes in each row, too. The format is that of the table, whatever the server
+    makes now."""
+    shop.sql("SET GLOBAL mysql56_temporal_format = OFF")
+    shop.sql(
+        f"CREATE TABLE old (id int PRIMARY KEY, at {kind}, whole datetime)", "CREATE TABLE whole (id int, at time)"
+    )
+    shop.sql("SET GLOBAL mysql56_temporal_format = ON")
+    for task in (shop.task("old"), shop.task("old", columns=Columns(exclude=("at",)))):
+        problem = refusal(shop, task)
+        assert problem.code == "SRC152" and problem.found == f"at ({kind.removesuffix(' NULL')} /* mariadb-5.3 */)"
+    assert shop.source.refused([shop.task("whole", key=())]).get("whole") is None
+    shop.sql(f"ALTER TABLE {shop.name}.old FORCE")
+    assert f"ALTER TABLE `{shop.name}`.`old` FORCE" in problem.do and shop.source.refused([shop.task("old")]) == {}
+    task = shop.task("old")
+    shop.window(task)
+    shop.sql("INSERT INTO old VALUES (1, '2026-01-02 03:04:05.67', '2026-01-02 03:04:05')")
+    items = shop.window(task)
+    assert holes(items) == [] and len(records(items)) == 1
+
+
+@mariadb_only
 def test_a_table_that_had_system_versioning_for_a_while_is_a_hole(shop: Shop) -> None:
     shop.sql("INSERT INTO t VALUES (1, 'a')")
     held = shop.task("t").schema

@@ -13,7 +13,7 @@ from airflow_cdc_provider.connectors.sources.mysql.binlog_filters import filtere
 from airflow_cdc_provider.connectors.sources.mysql.catalog import CatalogTable, name_in_sql, read_server, read_user
 from airflow_cdc_provider.connectors.sources.mysql.grants import grant_problems, limited_tables
 from airflow_cdc_provider.connectors.sources.mysql.server_charsets import convertible
-from airflow_cdc_provider.connectors.sources.mysql.types import CatalogColumn, is_known
+from airflow_cdc_provider.connectors.sources.mysql.types import CatalogColumn, is_known, is_old_fraction
 from airflow_cdc_provider.connectors.sources.mysql.unique_keys import declared_key_problems
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem, of_table
@@ -37,6 +37,7 @@ def refused_problems(
         yield from of_table(task.table, grant_problems(task, table, table.schema.table in limited, user, server))
         if not kind:
             yield from of_table(task.table, _type_problems(task, table, mariadb))
+            yield from of_table(task.table, _old_fractions(task, table))
             yield from of_table(task.table, _charset_problems(task, table, known))
             yield from of_table(task.table, _key_problems(task, table))
             yield from of_table(task.table, cast_problems(task, table.schema, ": the binlog has no text of its values"))
@@ -83,6 +84,20 @@ def _type_problems(task: TableTask, table: CatalogTable, mariadb: bool) -> Itera
             "the types in docs/guides/mysql.md",
             "exclude the columns with `columns.exclude`",
             columns=tuple(column.name for column in unknown),
+        )
+
+
+def _old_fractions(task: TableTask, table: CatalogTable) -> Iterator[Problem]:
+    """Each row has the bytes of all columns, whichever are copied."""
+    if old := [column for column in table.columns if is_old_fraction(column)]:
+        yield Problem(
+            "SRC152",
+            f"{task.table} has fractions of a second in a format whose length the binlog does not show",
+            task.table,
+            ", ".join(f"{column.name} ({column.column_type})" for column in old),
+            "the format that tables get with mysql56_temporal_format = ON",
+            f"SET GLOBAL mysql56_temporal_format = 'ON'; ALTER TABLE {name_in_sql(table.schema.table)} FORCE;",
+            "each change of the table would be a hole",
         )
 
 

@@ -35,6 +35,9 @@ TIMES: dict[str, tuple[T, T, Kind]] = {
     "datetime": (T.DATETIME2, T.DATETIME, Kind.TIMESTAMP),
     "timestamp": (T.TIMESTAMP2, T.TIMESTAMP, Kind.TIMESTAMPTZ),
 }
+OLD_FORMAT = "mariadb-5.3"
+"""In the type of a column of ``TIMES`` that MariaDB stores in its former format."""
+
 SIMPLE = {"float": T.FLOAT, "double": T.DOUBLE, "date": T.DATE, "year": T.YEAR, "json": T.JSON, "vector": T.VECTOR}
 """Types of which the type in the binlog shows everything."""
 
@@ -93,6 +96,12 @@ class CatalogColumn:
 KNOWN = frozenset({*INTEGERS, *TIMES, *BLOBS, *ADDRESSES, *GEOMETRIES, *SIMPLE}) | frozenset(
     {"decimal", "bit", "enum", "set", "char", "binary", "varchar", "varbinary"}
 )
+
+
+def is_old_fraction(column: CatalogColumn) -> bool:
+    """Whether MariaDB stores the column as it did before 10.1, or with ``mysql56_temporal_format = OFF``, in a number
+    of bytes that the binlog does not show."""
+    return column.fraction > 0 and OLD_FORMAT in column.column_type
 
 
 def is_known(column: CatalogColumn, mariadb: bool) -> bool:
