@@ -123,7 +123,7 @@ OF_COPIES = {
     "files SRC076 _unordered": FOUND,
     "mysql SRC095 binlog_order_commits": "the stream has the order of the binlog: only a view of rows depends on it",
     "mysql SRC095 gtid_mode": "a reset to the same file and position is not seen without it, however often it is asked",
-    "mysql SRC104": "the statement that adds such a key is a hole; the variable needs a restart of the server",
+    "mysql SRC104": "the statement that adds such a key is a hole; a restart that lets the engine act is not seen",
     "postgres SRC019": LISTED,
     "sqlserver SRC012": OLDER,
     "sqlserver SRC019": LISTED,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from airflow_cdc_provider.connectors.source_features import WarnsUsers
+from airflow_cdc_provider.connectors.sources.sqlserver import queries
 from airflow_cdc_provider.core.spec.definition import Columns, Comparison, Condition
 from airflow_cdc_provider.core.spec.snapshot import Snapshot, SnapshotMode
 from tests.connectors.sqlserver_database import Shop
@@ -126,6 +128,24 @@ def test_each_run_asks_what_check_asks_of_a_table(shop: Shop) -> None:
     assert codes(shop, task) == ["SRC116"] and shop.source.refused([task]) == {}
     shop.capture.disable_database()
     assert shop.source.refused([cast]) == {}, "the position is lost"
+
+
+def test_a_run_asks_the_server_all_that_check_asks_but_for_what_it_does_not_depend_on(shop: Shop) -> None:
+    """A login that may not read the table fails in the next copy; how long changes stay shows when they are gone."""
+    task = shop.task("dbo.t")
+
+    def asked(ask: Callable[[], object]) -> set[str]:
+        shop.client.queries.clear()
+        ask()
+        return {query.partition(",")[0] for query in shop.client.queries}
+
+    def run() -> None:
+        shop.source.refused([task])
+        shop.source.silent_since()
+        shop.window(task)
+
+    checked = asked(lambda: shop.source.check([task]))
+    assert checked - asked(run) == {"SELECT TOP (0) [id]", queries.CAPTURE_JOB}
 
 
 def test_settings_of_a_table_that_cannot_be_kept(shop: Shop) -> None:
