@@ -76,7 +76,7 @@ def reached_facts(module: str, name: str, entries: Iterable[Definition], without
 
 def _facts(definition: Definition) -> Iterator[Fact]:
     """A code in a table of codes counts with its key. A set of codes makes no problem."""
-    places, sorted_out = dict[int, str](), set[int]()
+    keyed, sorted_out = dict[int, str](), set[int]()
     for node in ast.walk(definition.node):
         match node:
             case ast.Set():
@@ -84,11 +84,11 @@ def _facts(definition: Definition) -> Iterator[Fact]:
             case ast.Dict():
                 for key, value in zip(node.keys, node.values, strict=True):
                     if isinstance(key, ast.Constant):
-                        places |= {id(part): str(key.value) for part in ast.walk(value)}
+                        keyed |= {id(part): str(key.value) for part in ast.walk(value)}
     for node in ast.walk(definition.node):
         match node:
             case ast.Constant(value=str(text)) if CODE.fullmatch(text) and id(node) not in sorted_out:
-                yield Fact(text, places.get(id(node), definition.name))
+                yield Fact(text, keyed.get(id(node), definition.name))
 
 
 def _inherited(definition: Definition, name: str) -> list[Definition]:

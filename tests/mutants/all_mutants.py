@@ -46,6 +46,7 @@ from tests.mutants.replaced_tables import REPLACED_TABLES
 from tests.mutants.runs import RUNS
 from tests.mutants.salesforce import SALESFORCE
 from tests.mutants.schema_changes import SCHEMA_CHANGES
+from tests.mutants.server_settings import SERVER_SETTINGS
 from tests.mutants.sessions import SERVER_ERRORS, SESSIONS
 from tests.mutants.several_copies import SEVERAL_COPIES
 from tests.mutants.shards import SHARD_MUTANTS
@@ -71,6 +72,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *POLLING,
     *POLLED_KEYS,
     *POLLED_SQL,
+    *SERVER_SETTINGS,
     *SESSIONS,
     *SERVER_ERRORS,
     *EVENT_FORMATS,
