@@ -141,13 +141,13 @@ LEAVING = (
         "airflow_cdc_provider/state/replicators.py",
         "                    connection.execute(_replaced(table, columns, former, name))\n",
         "                    _replaced(table, columns, former, name)\n",
-        ("tests/provider/test_state_store.py",),
+        ("tests/provider/test_replicator_entries.py",),
     ),
     Mutant(
         "a key in use is an outage of the state store",
         "airflow_cdc_provider/state/database.py",
         "        except IntegrityError:\n            raise  # a key that is in use: the database works\n",
         "",
-        ("tests/provider/test_state_store.py",),
+        ("tests/provider/test_state_sessions.py",),
     ),
 )

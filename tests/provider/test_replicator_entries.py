@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 
 from airflow_cdc_provider.control.replicator_changes import (
     begin,
@@ -21,6 +22,7 @@ from airflow_cdc_provider.core.decisions.commands import CommandKind
 from airflow_cdc_provider.core.decisions.replicator_changes import ChangeKind, OwnedTable, ReplicatorEntry
 from airflow_cdc_provider.core.errors import Blocked, CommandRefused, Fenced
 from airflow_cdc_provider.core.spec.definition import Definition, Source, Staging, TableRule, Target
+from airflow_cdc_provider.state import tables
 from airflow_cdc_provider.state.store import StateStore
 
 SHOP = Definition(
@@ -128,6 +130,39 @@ def test_the_rows_of_a_replicator_get_another_name_or_go(store: StateStore) -> N
     store.replicators.remove_rows("mall", lambda entry: entry)
     assert (store.pending("mall"), store.claims("mall"), len(store.audit("mall", 9))) == ((), (), 1)
     assert len(store.pending("other")) == len(store.claims("other")) == 1
+
+
+RENAMED = {
+    "cdc_command": {"id": "1", "key": "k", "status": "done"},
+    "cdc_attempt": {"id": "1"},
+    "cdc_claim": {"table": "public.a", "run_id": "r1"},
+    "cdc_table": {"table": "public.a", "body": "shop"},
+    "cdc_summary": {"body": "shop"},
+    "cdc_position": {"body": "shop"},
+    "cdc_alert": {"table": "public.a", "id": "1", "body": "shop"},
+    "cdc_notice": {"body": "shop"},
+}
+ELSEWHERE = {"id": "2", "body": "store", "run_id": "r2", "status": "failed"}
+
+
+@pytest.mark.parametrize("table", tables.KEPT_BY_RENAME, ids=str)
+def test_renamed_rows_replace_those_that_commands_left_under_the_new_name(store: StateStore, table: sa.Table) -> None:
+    assert RENAMED.keys() == {one.name for one in tables.KEPT_BY_RENAME}
+    own = RENAMED[table.name]
+    other = own | {
+        name: ELSEWHERE[name] for name in own if name in ELSEWHERE and (table, name) != (tables.alerts, "id")
+    }
+    empty = {c.name: 0 if isinstance(c.type, sa.Integer) else "" for c in table.columns if c.name != "number"}
+    with store.database.transaction() as connection:
+        connection.execute(table.insert().values(**(empty | own | {"replicator": "shop"})))
+        connection.execute(table.insert().values(**(empty | other | {"replicator": "store"})))
+    store.replicators.rename_rows("shop", "store")
+    query = sa.select(table).where(table.c.replicator == "store")
+    found = [row._asdict() for row in store.database.rows(query)]
+    assert any(own.items() <= row.items() for row in found)
+    assert len(found) == (2 if table in (tables.attempts, tables.notices) else 1)
+    store.replicators.rename_rows("shop", "store")
+    assert [row._asdict() for row in store.database.rows(query)] == found
 
 
 def test_only_what_is_gone_is_recreated(store: StateStore) -> None:

@@ -131,3 +131,10 @@ def test_a_transaction_that_the_database_ends_for_others_is_repeated(store: Stat
         store.write_audit("shop", "ann", "fence", {})
     with store.database.transaction() as connection:
         assert connection.exec_driver_sql("SELECT last_value FROM tries").scalar_one() == 1 - database.TRIES
+
+
+def test_a_key_in_use_is_no_outage_of_the_store(store: StateStore) -> None:
+    again = tables.positions.insert().values(replicator="shop", body="{}")
+    store.positions.update("shop")
+    with pytest.raises(sa.exc.IntegrityError), store.database.transaction() as connection:
+        connection.execute(again)

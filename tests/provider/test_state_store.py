@@ -339,46 +339,6 @@ def test_a_summary_follows_the_rows_of_its_replicator_alone(store: StateStore) -
     assert store.summaries(["store"])["store"].tables == 0
 
 
-RENAMED = {
-    "cdc_command": {"id": "1", "key": "k", "status": "done"},
-    "cdc_attempt": {"id": "1"},
-    "cdc_claim": {"table": "public.a", "run_id": "r1"},
-    "cdc_table": {"table": "public.a", "body": "shop"},
-    "cdc_summary": {"body": "shop"},
-    "cdc_position": {"body": "shop"},
-    "cdc_alert": {"table": "public.a", "id": "1", "body": "shop"},
-    "cdc_notice": {"body": "shop"},
-}
-ELSEWHERE = {"id": "2", "body": "store", "run_id": "r2", "status": "failed"}
-
-
-@pytest.mark.parametrize("table", tables.KEPT_BY_RENAME, ids=str)
-def test_renamed_rows_replace_those_that_commands_left_under_the_new_name(store: StateStore, table: sa.Table) -> None:
-    assert RENAMED.keys() == {one.name for one in tables.KEPT_BY_RENAME}
-    own = RENAMED[table.name]
-    other = own | {
-        name: ELSEWHERE[name] for name in own if name in ELSEWHERE and (table, name) != (tables.alerts, "id")
-    }
-    empty = {c.name: 0 if isinstance(c.type, sa.Integer) else "" for c in table.columns if c.name != "number"}
-    with store.database.transaction() as connection:
-        connection.execute(table.insert().values(**(empty | own | {"replicator": "shop"})))
-        connection.execute(table.insert().values(**(empty | other | {"replicator": "store"})))
-    store.replicators.rename_rows("shop", "store")
-    query = sa.select(table).where(table.c.replicator == "store")
-    found = [row._asdict() for row in store.database.rows(query)]
-    assert any(own.items() <= row.items() for row in found)
-    assert len(found) == (2 if table in (tables.attempts, tables.notices) else 1)
-    store.replicators.rename_rows("shop", "store")
-    assert [row._asdict() for row in store.database.rows(query)] == found
-
-
-def test_a_key_in_use_is_no_outage_of_the_store(store: StateStore) -> None:
-    again = tables.positions.insert().values(replicator="shop", body="{}")
-    store.positions.update("shop")
-    with pytest.raises(sa.exc.IntegrityError), store.database.transaction() as connection:
-        connection.execute(again)
-
-
 def test_a_store_of_an_earlier_version_has_summaries_without_a_run(store: StateStore) -> None:
     store.change_tables("shop", lambda _: [TableRow("public.a", "a", TableState.REPLICATING)])
     with store.database.transaction() as connection:
