@@ -35,7 +35,7 @@ def test_a_run_that_waits_for_a_lease_frees_its_worker_and_is_rescheduled_soon(m
 
 
 @pytest.mark.parametrize(("bundle", "known"), [("4f1c", "018f"), (None, "")])
-def test_a_run_knows_its_version_of_the_dag_if_its_bundle_has_versions(bundle: str | None, known: str) -> None:
+def test_a_run_of_a_versioned_bundle_has_its_version_of_the_dag(bundle: str | None, known: str) -> None:
     ti = SimpleNamespace(bundle_instance=SimpleNamespace(version=bundle), dag_version_id="018f")
     run = SimpleNamespace(run_id="r1", run_type="manual", data_interval_start=None, data_interval_end=None)
     context: Any = {"dag_run": run, "ti": ti}
