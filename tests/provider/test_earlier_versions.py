@@ -42,8 +42,11 @@ def registered(harness: RunHarness) -> tuple[Definition, str]:
     return entry.definition, entry.dag_version
 
 
-def test_a_run_of_an_earlier_version_seals_nothing_and_ends_no_command(harness: RunHarness) -> None:
+def test_a_run_of_an_earlier_version_seals_and_acknowledges_nothing_and_ends_no_command(harness: RunHarness) -> None:
     newest = harness.definition
+    harness.source.change(A, B)
+    harness.extract(harness.open(RunContext("killed", dag_version=SECOND)).plan)
+    assert harness.close("killed", ["stage"]).problems
     harness.source.change(A, B)
     resync = harness.request(CommandKind.RESYNC, B)
     before = (harness.replicator.log.sealed(), harness.state.tables("shop"), harness.slot())
@@ -56,7 +59,7 @@ def test_a_run_of_an_earlier_version_seals_nothing_and_ends_no_command(harness: 
     assert registered(harness) == (newest, SECOND)
     harness.definition = newest
     assert harness.run(RunContext("r3", dag_version=SECOND)).problems == ()
-    assert (harness.control(A).window, harness.control(B).state.name) == (2, TableState.REPLICATING)
+    assert (harness.control(A).window, harness.control(B).state.name) == (3, TableState.REPLICATING)
 
 
 def test_a_later_version_may_leave_out_a_table_and_be_what_an_earlier_one_was(harness: RunHarness) -> None:
