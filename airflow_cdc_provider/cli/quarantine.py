@@ -22,6 +22,7 @@ from airflow_cdc_provider.control.quarantine import QuarantineCase
 from airflow_cdc_provider.control.quarantine_commands import cases_of, decide_records, show_record, without_values
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.core.decisions.commands import Command, CommandKind, CommandStatus
+from airflow_cdc_provider.core.decisions.waiting_commands import waiting_note, waiting_tables
 from airflow_cdc_provider.core.errors import CommandRefused, Problem
 from airflow_cdc_provider.core.table.source_names import in_shell
 from airflow_cdc_provider.hooks.dag_runs import require_runnable_dag
@@ -96,19 +97,22 @@ def _decide(args: argparse.Namespace, kind: CommandKind, values: dict[str, str |
 def _command_output(
     replicator: Replicator, command: Command, cases: Sequence[QuarantineCase], lines: Sequence[str]
 ) -> CommandOutput:
+    waiting = waiting_tables(command, replicator.state.tables(replicator.name).values())
     body = {
         "id": command.id,
         "kind": command.kind.value,
         "status": command.status.value,
         "outcome": command.outcome,
         "records": command.arguments["records"],
+        "waits_for": [*waiting],
     }
     blocked = sorted({case.copy for case in cases if case.blocks_table})
     resume = [f"afterwards run `airflow cdc resume {replicator.name} --table {in_shell(table)}`" for table in blocked]
     if command.status is CommandStatus.FAILED:
         problem = Problem("CMD007", f"{command.kind} failed", where=command.replicator, found=command.outcome)
         return CommandOutput(body, lines=lines, problems=[problem], code=exit_codes.DATA)
-    outcome = command.outcome if command.finished else f"submitted {command.kind}; the next run carries it out"
+    submitted = f"submitted {command.kind}; the next run carries it out{waiting_note(waiting)}"
+    outcome = command.outcome if command.finished else submitted
     return CommandOutput(body, lines=[*lines, outcome, *resume])
 
 

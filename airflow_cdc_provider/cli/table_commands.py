@@ -19,7 +19,7 @@ from airflow_cdc_provider.cli.typed_name import confirm_by_name
 from airflow_cdc_provider.control.inventory import known_tables
 from airflow_cdc_provider.control.submit_commands import submit_command
 from airflow_cdc_provider.core.decisions.commands import Command, CommandKind, CommandStatus
-from airflow_cdc_provider.core.decisions.waiting_commands import paused_tables, waiting_note
+from airflow_cdc_provider.core.decisions.waiting_commands import waiting_note, waiting_tables
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.hooks.dag_runs import require_runnable_dag
 
@@ -65,11 +65,11 @@ def _submit(kind: CommandKind, args: argparse.Namespace, **arguments: Any) -> Co
     arguments = {**arguments, **({"reason": args.reason} if args.reason else {})}
     command = submit_command(replicator, kind, tables, arguments, args.key or "", current_user())
     command = follow_command(args, replicator, command)
-    return _command_output(command, paused_tables(command, replicator.state.tables(replicator.name).values()))
+    return _command_output(command, waiting_tables(command, replicator.state.tables(replicator.name).values()))
 
 
-def _command_output(command: Command, paused: Sequence[str]) -> CommandOutput:
-    """``paused``: the tables for whose resume it waits."""
+def _command_output(command: Command, waiting: Sequence[str]) -> CommandOutput:
+    """``waiting``: the tables for whose resume it waits."""
     body = {
         "id": command.id,
         "key": command.key,
@@ -81,9 +81,9 @@ def _command_output(command: Command, paused: Sequence[str]) -> CommandOutput:
     }
     if not command.finished:
         return CommandOutput(
-            {**body, "waits_for": list(paused)},
+            {**body, "waits_for": list(waiting)},
             lines=[
-                f"submitted {command.kind}; the next run carries it out (command {command.id}){waiting_note(paused)}"
+                f"submitted {command.kind}; the next run carries it out (command {command.id}){waiting_note(waiting)}"
             ],
         )
     problems = []

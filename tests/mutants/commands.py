@@ -44,9 +44,23 @@ COMMANDS = (
     Mutant(
         "status does not say what a command waits for",
         f"{DECISIONS}/waiting_commands.py",
-        "if row.state is TableState.PAUSED and command.names(row.table)]",
-        "if row.state is TableState.NEW and command.names(row.table)]",
+        "if row.state in WAITS_IN[command.kind]]",
+        "if row.state is TableState.NEW]",
         (PAUSED,),
+    ),
+    Mutant(
+        "run after run is triggered for a decision whose table waits for its resume",
+        f"{DECISIONS}/waiting_commands.py",
+        "frozenset({TableState.PAUSED, TableState.BLOCKED})",
+        "frozenset({TableState.PAUSED})",
+        (QUARANTINE,),
+    ),
+    Mutant(
+        "a command of which one table waits for its resume starts no run for the others",
+        f"{DECISIONS}/waiting_commands.py",
+        "    return waiting if len(waiting) == len(_open(command, rows)) and not unknown else ()",
+        "    return waiting",
+        (QUARANTINE,),
     ),
     Mutant(
         "a resync is repeated for a copy that was paused after it",

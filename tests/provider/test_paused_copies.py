@@ -59,11 +59,11 @@ def test_status_names_the_paused_table_that_a_command_waits_for(cdc: CommandLine
     assert cdc("pause", "shop", "--table", "public.a").code == 0
     submitted = cdc("resync", "shop", "--json")
     assert (submitted.body["status"], submitted.body["waits_for"]) == ("pending", ["public.a"])
-    assert "paused, it waits for their resume: public.a" in cdc("resync", "shop").out
+    assert "it waits until these are resumed: public.a" in cdc("resync", "shop").out
     harness.run("r2")
     shown = cdc("status", "shop", "--json").body
     assert [one["waits_for"] for one in shown["requests"]] == [["public.a"], ["public.a"]]
-    assert "command resync of shop: started; paused, it waits for their resume: public.a" in cdc("status", "shop").out
+    assert "command resync of shop: started; it waits until these are resumed: public.a" in cdc("status", "shop").out
     harness.request(VERIFY, "public.a")
     assert cdc("status", "shop", "--json").body["requests"][-1]["waits_for"] == [], "it does not wait"
 

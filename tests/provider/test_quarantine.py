@@ -8,6 +8,9 @@ from dataclasses import replace
 
 import pytest
 
+from airflow_cdc_provider.cli import quarantine as cli_quarantine
+from airflow_cdc_provider.cli import runs as cli_runs
+from airflow_cdc_provider.cli import table_commands as cli_table_commands
 from airflow_cdc_provider.control.dry_run import dry_run
 from airflow_cdc_provider.control.quarantine_commands import decide_records
 from airflow_cdc_provider.control.submit_commands import submit_command
@@ -404,3 +407,54 @@ def test_a_repetition_after_its_run_is_the_first_command(quarantined: RunHarness
     again = decide_records(replicator, CommandKind.DISCARD, [], [TABLE], {}, "", "ann", "a-key")
     assert first.command and again.command and again.command.id == first.command.id and again.command.finished
     assert len(replicator.log.decisions()) == 2
+
+
+def blocked_by_its_record(cdc: CommandLine, harness: RunHarness) -> None:
+    replicated(harness)
+    put_aside(harness, "one", window=2)
+    blocked = replace(harness.control(TABLE).state, name=TableState.BLOCKED, reason="a record", remedy="decide")
+    harness.commit("public_a", harness.control(TABLE).fenced(blocked))
+    assert cdc("state", "rebuild", "shop").code == 0
+
+
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Those that a command triggers. Each has ended at once."""
+    triggered: list[str] = []
+    monkeypatch.setattr(cli_runs, "trigger_run", lambda name: triggered.append(name) or f"run {len(triggered)}")
+    monkeypatch.setattr(cli_runs, "has_ended", lambda name, run_id: True)
+    monkeypatch.setattr(cli_runs, "POLL_S", 0.0)
+    for module in (cli_quarantine, cli_table_commands):
+        monkeypatch.setattr(module, "require_runnable_dag", lambda name: None)
+    return triggered
+
+
+@pytest.mark.parametrize(
+    "decision", [("replay", "shop", "one"), ("discard", "shop", "one", "--reason", "x", "--yes", "shop")]
+)
+def test_no_run_is_triggered_for_a_decision_whose_table_waits_for_its_resume(
+    cdc: CommandLine, harness: RunHarness, runs: list[str], decision: tuple[str, ...]
+) -> None:
+    blocked_by_its_record(cdc, harness)
+    waited = cdc("quarantine", *decision, "--now", "--wait", "--json")
+    (problem,) = waited.body["problems"]
+    assert (waited.code, problem["code"], runs) == (75, "CLI010", [])
+    assert problem["do"] == "airflow cdc resume shop --table public.a"
+    submitted = cdc("quarantine", *decision, "--now", "--json")
+    assert (submitted.code, submitted.body["status"], submitted.body["waits_for"]) == (0, "pending", [TABLE])
+    assert runs == []
+    assert "it waits until these are resumed: public.a" in cdc("status", "shop").out
+    assert cdc("resume", "shop", "--table", TABLE).code == 0
+    cdc("quarantine", *decision, "--now")
+    assert runs == ["shop"]
+
+
+def test_runs_are_triggered_for_the_tables_that_do_not_wait(
+    cdc: CommandLine, harness: RunHarness, runs: list[str]
+) -> None:
+    blocked_by_its_record(cdc, harness)
+    assert cdc("pause", "shop", "--table", TABLE).code == 0
+    cdc("resync", "shop", "--now")
+    assert runs == ["shop"]
+    waited = cdc("resync", "shop", "--table", TABLE, "--now", "--wait", "--json")
+    assert (waited.code, waited.body["problems"][0]["code"], runs) == (75, "CLI010", ["shop"])

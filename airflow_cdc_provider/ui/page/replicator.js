@@ -125,8 +125,8 @@ function commandsView(commands) {
 }
 
 function outcome(command) {
-  const paused = command.waits_for.length ? `Waits until ${command.waits_for.join(", ")} is resumed` : "";
-  return [command.outcome, paused].filter(Boolean).join("; ");
+  const waiting = command.waits_for.length ? `Waits until ${command.waits_for.join(", ")} is resumed` : "";
+  return [command.outcome, waiting].filter(Boolean).join("; ");
 }
 
 function auditView(entries) {

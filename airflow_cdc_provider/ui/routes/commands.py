@@ -13,7 +13,7 @@ from airflow_cdc_provider.control.submit_commands import submit_command
 from airflow_cdc_provider.core.decisions.commands import CommandKind
 from airflow_cdc_provider.core.decisions.state_versions import require_version
 from airflow_cdc_provider.core.decisions.typed_names import require_typed_name
-from airflow_cdc_provider.core.decisions.waiting_commands import plain_command
+from airflow_cdc_provider.core.decisions.waiting_commands import needs_resume, plain_command
 from airflow_cdc_provider.core.errors import NotFound
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.hooks.dag_runs import recent_runs, require_runnable_dag, trigger_run_once
@@ -66,7 +66,7 @@ def run_of_key(replicator: str, key: str) -> str:
 
 @router.get("/replicators/{replicator}/commands")
 def list_commands(request: Request, replicator: Readable, limit: Limit = 20, cursor: Cursor = "") -> Response:
-    """The commands, the newest first, a page at a time, with the paused tables that they wait for."""
+    """The commands, the newest first, a page at a time, with the paused and blocked tables that they wait for."""
     state = open_state()
     found = state.recent_commands(replicator, limit + 1, after(cursor))
     listed, paging = page(found, limit, lambda command: command.id)
@@ -101,8 +101,9 @@ def create_command(
     if seen and one.state.command_of_key(replicator, key) is None:
         require_version(replicator, seen, one.state.tables(replicator).values())
     command = submit_command(one, kind, tables, body.arguments(), key, user.get_name())
-    starts = body.now and not command.finished
-    return {**to_plain(command), "started_run": run_of_key(replicator, key) if starts else ""}
+    rows = one.state.tables(replicator).values()
+    starts = body.now and not command.finished and not needs_resume(command, rows)
+    return {**plain_command(command, rows), "started_run": run_of_key(replicator, key) if starts else ""}
 
 
 @router.get("/replicators/{replicator}/runs")

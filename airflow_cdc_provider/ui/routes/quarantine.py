@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from airflow_cdc_provider.control.quarantine_commands import cases_of, decide_records, show_record, without_values
 from airflow_cdc_provider.core.decisions.commands import CommandKind
 from airflow_cdc_provider.core.decisions.typed_names import require_typed_name
-from airflow_cdc_provider.core.serde import to_plain
+from airflow_cdc_provider.core.decisions.waiting_commands import needs_resume, plain_command
 from airflow_cdc_provider.hooks.dag_runs import require_runnable_dag
 from airflow_cdc_provider.hooks.state import open_state
 from airflow_cdc_provider.ui.access import Editable, Readable, ReadableWithValues, User
@@ -76,9 +76,11 @@ def decide(replicator: Editable, body: RecordDecision, user: User, key: Key) -> 
     if body.now:
         require_runnable_dag(replicator)
     decided = decide_records(one, kind, body.records, tables, body.values, body.reason, user.get_name(), key)
+    rows, command = one.state.tables(replicator).values(), decided.command
+    starts = body.now and command is not None and not needs_resume(command, rows)
     return {
-        "command": to_plain(decided.command),
+        "command": plain_command(command, rows) if command else None,
         "records": [case.record.id for case in decided.cases],
         "ended": list(decided.ended),
-        "started_run": run_of_key(replicator, key) if body.now and decided.command else "",
+        "started_run": run_of_key(replicator, key) if starts else "",
     }
