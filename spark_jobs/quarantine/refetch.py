@@ -63,7 +63,7 @@ class FetchedRows:
 
     @property
     def kept(self) -> tuple[ChangeRecord, ...]:
-        """Those with values. The row keeps its values in all other columns: nobody has newer ones."""
+        """Those with values. In all other columns the row keeps its values, because no newer ones are known."""
         return tuple(record for record in self.last_known if _has_values(record))
 
     def without_deletes(self, dirty: Sequence[DirtyKey], gone: Sequence[DirtyKey], rowless: Set[str]) -> FetchedRows:

@@ -7,12 +7,15 @@ import json
 import random
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
+from decimal import Decimal
 
 import pytest
 
 from airflow_cdc_provider.connectors.source import Boundary
 from airflow_cdc_provider.connectors.sources.salesforce.bulk import BulkNotSupported
 from airflow_cdc_provider.connectors.sources.salesforce.check import find_problems
+from airflow_cdc_provider.connectors.sources.salesforce.copy import open_splits, read_split
 from airflow_cdc_provider.connectors.sources.salesforce.query import existing
 from airflow_cdc_provider.connectors.sources.salesforce.rest_copy import read_over_rest
 from airflow_cdc_provider.connectors.sources.salesforce.stream import read_stream
@@ -23,7 +26,7 @@ from airflow_cdc_provider.sandbox.salesforce import SalesforceOrg
 from airflow_cdc_provider.sandbox.salesforce.change_events import Rules
 from airflow_cdc_provider.sandbox.salesforce.channels import Member
 from airflow_cdc_provider.sandbox.salesforce.faults import BulkFault, HttpFault, RpcFault
-from airflow_cdc_provider.sandbox.salesforce.fields import text
+from airflow_cdc_provider.sandbox.salesforce.fields import double, text
 from airflow_cdc_provider.sandbox.salesforce.users import Access
 from tests.connectors.salesforce_copy import TABLES, TEXTS, Copy, Writer
 from tests.model.seeds import histories, seed
@@ -102,6 +105,32 @@ def test_case_42_and_43_a_bulk_copy_is_exact_to_the_last_character(sandbox: Sale
     sandbox.load("Invoice__c", [{"Letter__c": one} for one in wild])
     copy.copy(*TABLES)
     assert copy.differences() == []
+
+
+def test_a_copy_rounds_no_value_whose_field_was_changed_since_it_began(sandbox: SalesforceOrg, copy: Copy) -> None:
+    number = double("A__c", 8, 0)
+    sandbox.change_field("Invoice__c", number)
+    schema = copy.describe("Invoice__c").schema
+    more_digits = replace(number, precision=10, scale=2)
+    sandbox.retype_field("Invoice__c", more_digits)
+    sandbox.load("Invoice__c", [{"A__c": 40.25}])
+
+    def amounts() -> list[Decimal]:
+        with open_splits(copy.org, schema) as (read, _):
+            return [
+                row
+                for split in read.splits
+                for rows in read_split(copy.org, split, schema)
+                for row in rows["A__c"].to_pylist()
+            ]
+
+    for _ in ("bulk", "rest"):
+        sandbox.retype_field("Invoice__c", more_digits)
+        with pytest.raises(SourceUnavailable, match="SRC056"):
+            amounts()
+        sandbox.retype_field("Invoice__c", number)
+        assert amounts() == [Decimal(40)], "Salesforce does not show further digits either"
+        sandbox.store.refuse_bulk("Invoice__c")
 
 
 def test_case_33_tokens_that_expire_at_any_time_are_renewed(sandbox: SalesforceOrg, copy: Copy) -> None:

@@ -184,6 +184,13 @@ SALESFORCE = (
         ("tests/connectors/test_salesforce_fetch.py",),
     ),
     Mutant(
+        "a copied value is rounded to the type that its field had",
+        f"{FOLDER}/copy.py",
+        "        return read(True)\n",
+        "        return read(False)\n",
+        ("tests/connectors/test_salesforce_copy_and_stream.py",),
+    ),
+    Mutant(
         "a stored event is rounded to the type that its field had",
         f"{FOLDER}/dead_letters.py",
         " if types.get(column.name) == column.type)",

@@ -31,9 +31,9 @@ def has_any_type(column: Column) -> bool:
     return native_type(column) == ANY_TYPE
 
 
-def text_converter(column: Column) -> Convert:
-    """From a cell of a CSV result."""
-    return _any_value if has_any_type(column) else from_text(column.type)
+def text_converter(column: Column, exact: bool = False) -> Convert:
+    """From a cell of a CSV result. ``exact``: as in ``from_text``."""
+    return _any_value if has_any_type(column) else from_text(column.type, exact)
 
 
 def json_converter(column: Column, exact: bool = False) -> Convert:

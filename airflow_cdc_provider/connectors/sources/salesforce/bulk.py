@@ -71,11 +71,11 @@ class Bulk:
         finally:
             self._delete_job(job["id"])
 
-    def page(self, path: str, schema: TableSchema) -> pa.Table:
+    def page(self, path: str, schema: TableSchema, exact: bool = False) -> pa.Table:
         """One result page in the table's types. An incomplete response is requested again. Raises SourceUnavailable
-        (SRC047), and DecodeError if a value does not have its column's type."""
+        (SRC047), and what ``cast_columns`` raises."""
         try:
-            return cast_columns(self._complete_page(path, schema), schema)
+            return cast_columns(self._complete_page(path, schema), schema, exact)
         except IncompletePage as error:
             raise SourceUnavailable(_page_problem(schema.table, str(error))) from error
 

@@ -12,31 +12,34 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_cdc_provider.connectors.arrow_types import arrow_schema, arrow_type
 from airflow_cdc_provider.connectors.sources.salesforce.any_type import has_any_type, json_converter, text_converter
-from airflow_cdc_provider.connectors.sources.salesforce.errors import DecodeError
-from airflow_cdc_provider.connectors.sources.salesforce.values import NULL, Convert, WrongValue
+from airflow_cdc_provider.connectors.sources.salesforce.errors import DecodeError, MoreDigitsThanDescribed
+from airflow_cdc_provider.connectors.sources.salesforce.values import NULL, Convert, MoreDigits, WrongValue
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def cast_columns(texts: pa.Table, schema: TableSchema) -> pa.Table:
-    """Raises DecodeError if a value does not have its column's type."""
+def cast_columns(texts: pa.Table, schema: TableSchema, exact: bool = False) -> pa.Table:
+    """Raises DecodeError if a value does not have its column's type; MoreDigitsThanDescribed, if ``exact``, instead of
+    rounding one."""
     import pyarrow as pa
 
-    arrays = [_cast(texts[column.name], column) for column in schema.columns]
+    arrays = [_cast(texts[column.name], column, exact) for column in schema.columns]
     return pa.table(arrays, schema=arrow_schema(schema))
 
 
-def convert_rows(rows: Sequence[Mapping[str, Any]], schema: TableSchema) -> pa.Table:
-    """Rows from REST, with real numbers as Decimal. Raises DecodeError."""
+def convert_rows(rows: Sequence[Mapping[str, Any]], schema: TableSchema, exact: bool = False) -> pa.Table:
+    """Rows from REST, with real numbers as Decimal. Raises what ``cast_columns`` raises."""
     import pyarrow as pa
 
-    arrays = [_convert([row[column.name] for row in rows], column, json_converter(column)) for column in schema.columns]
+    arrays = [
+        _convert([row[column.name] for row in rows], column, json_converter(column, exact)) for column in schema.columns
+    ]
     return pa.table(arrays, schema=arrow_schema(schema))
 
 
-def _cast(texts: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
+def _cast(texts: pa.ChunkedArray, column: Column, exact: bool) -> pa.ChunkedArray:
     import pyarrow as pa
 
     target = arrow_type(column.type)
@@ -47,7 +50,7 @@ def _cast(texts: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
     try:
         return texts.cast(target)
     except pa.ArrowInvalid:
-        return pa.chunked_array([_convert(texts.to_pylist(), column, text_converter(column))])
+        return pa.chunked_array([_convert(texts.to_pylist(), column, text_converter(column, exact))])
 
 
 def _convert(values: Sequence[Any], column: Column, convert: Convert) -> pa.Array:
@@ -56,6 +59,8 @@ def _convert(values: Sequence[Any], column: Column, convert: Convert) -> pa.Arra
 
     try:
         texts = [_unquote(convert(value)) for value in values]
+    except MoreDigits as error:
+        raise MoreDigitsThanDescribed(column.name, str(error)) from error
     except WrongValue as error:
         raise DecodeError(f"column {column.name}: {error}") from error
     return pa.array(texts, pa.string()).cast(arrow_type(column.type))

@@ -7,22 +7,26 @@ Every later change is replayed on top, including changes that the copy already c
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from airflow_cdc_provider.connectors.source import Copy, SplitRead
 from airflow_cdc_provider.connectors.sources.salesforce.bulk import BulkNotSupported
 from airflow_cdc_provider.connectors.sources.salesforce.check_tables import require_supported_rules
+from airflow_cdc_provider.connectors.sources.salesforce.columns import convert_rows
+from airflow_cdc_provider.connectors.sources.salesforce.errors import MoreDigitsThanDescribed
 from airflow_cdc_provider.connectors.sources.salesforce.event_schema import event_name
 from airflow_cdc_provider.connectors.sources.salesforce.org import Org
 from airflow_cdc_provider.connectors.sources.salesforce.positions import channel_position, floor_key
 from airflow_cdc_provider.connectors.sources.salesforce.query import existing
+from airflow_cdc_provider.connectors.sources.salesforce.rest import Row
 from airflow_cdc_provider.connectors.sources.salesforce.rest_copy import read_over_rest
 from airflow_cdc_provider.connectors.sources.salesforce.table_layout import EventLayout
 from airflow_cdc_provider.connectors.sources.salesforce.types import ObjectSchema
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import CheckFailed
+from airflow_cdc_provider.core.errors import CheckFailed, Problem, SourceUnavailable
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.spec.selected_columns import selected_schema
 from airflow_cdc_provider.core.table.identity import TableIdentity
@@ -68,9 +72,36 @@ def _unlogged_columns(org: Org, entity: ObjectSchema, schema: TableSchema) -> tu
 
 
 def read_split(org: Org, split: str, schema: TableSchema) -> Iterator[pa.Table]:
-    """Rows in the table's types."""
+    """Rows in the table's types. Raises SourceUnavailable (SRC056) if a value has more digits, because its field was
+    changed since the copy began."""
     described = json.loads(split)
     if "page" in described:
-        yield org.bulk.page(described["page"], schema)
-    else:
-        yield from read_over_rest(org.rest, schema, described["rest"])
+        yield _as_described(org, schema, partial(org.bulk.page, described["page"], schema))
+        return
+
+    def convert(rows: Sequence[Row], schema: TableSchema) -> pa.Table:
+        return _as_described(org, schema, partial(convert_rows, rows, schema))
+
+    yield from read_over_rest(org.rest, schema, described["rest"], convert)
+
+
+def _as_described(org: Org, schema: TableSchema, read: Callable[[bool], pa.Table]) -> pa.Table:
+    """What ``read`` returns, which takes whether it must not round. It rounds if the object is described as it was."""
+    try:
+        return read(True)
+    except MoreDigitsThanDescribed as error:
+        described, column = org.rest.describe(schema.table).schema, error.column
+        if column not in described.names or described.column(column).type != schema.column(column).type:
+            raise SourceUnavailable(_changed(schema.table, str(error))) from error
+        return read(False)
+
+
+def _changed(table: str, error: str) -> Problem:
+    return Problem(
+        "SRC056",
+        f"a field of {table} was changed while it was copied",
+        where=table,
+        found=error,
+        do="wait for the next try, which describes the object again",
+        data="nothing of this copy was applied",
+    )

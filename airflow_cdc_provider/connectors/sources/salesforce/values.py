@@ -36,9 +36,9 @@ class MoreDigits(WrongValue):
     """The value is a number with more digits than its column's type."""
 
 
-def from_text(kind: LogicalType) -> Convert:
-    """From a cell of a CSV result; None or empty is NULL."""
-    parse = _parser(kind)
+def from_text(kind: LogicalType, exact: bool = False) -> Convert:
+    """From a cell of a CSV result; None or empty is NULL. ``exact``: raises MoreDigits instead of rounding."""
+    parse = _parser(kind, exact)
     return lambda cell: NULL if cell is None or cell == "" else parse(cell)
 
 
