@@ -110,13 +110,14 @@ def test_case_42_and_43_a_bulk_copy_is_exact_to_the_last_character(sandbox: Sale
 def test_a_copy_rounds_no_value_whose_field_was_changed_since_it_began(sandbox: SalesforceOrg, copy: Copy) -> None:
     number = double("A__c", 8, 0)
     sandbox.change_field("Invoice__c", number)
-    schema = copy.describe("Invoice__c").schema
+    described = copy.describe("Invoice__c")
+    schema = described.schema
     more_digits = replace(number, precision=10, scale=2)
     sandbox.retype_field("Invoice__c", more_digits)
     sandbox.load("Invoice__c", [{"A__c": 40.25}])
 
     def amounts() -> list[Decimal]:
-        with open_splits(copy.org, schema) as (read, _):
+        with open_splits(copy.org, schema, described) as (read, _):
             return [
                 row
                 for split in read.splits
