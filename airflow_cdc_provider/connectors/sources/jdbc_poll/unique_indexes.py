@@ -50,7 +50,7 @@ UNUSABLE_IN_ORACLE = """
 """A load may write rows with equal keys beside such an index, and leave the constraint enabled."""
 
 IN_ORACLE = f"""
-SELECT i.owner || '.' || i.index_name, k.column_name
+SELECT i.owner || ' ' || i.index_name, k.column_name
 FROM all_indexes i JOIN all_ind_columns k ON k.index_owner = i.owner AND k.index_name = i.index_name
 WHERE i.table_owner = :namespace AND i.table_name = :name AND i.uniqueness = 'UNIQUE'
   AND i.index_type NOT LIKE 'FUNCTION-BASED%' AND NOT {UNUSABLE_IN_ORACLE}
