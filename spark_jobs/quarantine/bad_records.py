@@ -30,10 +30,12 @@ from airflow_cdc_provider.core.log.quarantine import (
     record_key,
     undecoded,
 )
+from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from spark_jobs.folds.key_groups import entry_keys
 from spark_jobs.quarantine.present_columns import PresentColumns
+from spark_jobs.quarantine.row_filter import UnknownOperand, selected
 from spark_jobs.windows import driver_reads
 from spark_jobs.windows.driver_reads import CarriedRecord, read_window_records
 from spark_jobs.windows.log_reader import WindowSlice
@@ -113,11 +115,12 @@ def apply_decisions(
     bad: Iterable[BadRecord],
     decisions: Mapping[str, OperatorDecision],
     reread: Callable[[ChangeRecord], list[ChangeRecord]],
+    rule: TableRule,
     schema: TableSchema,
     present: PresentColumns,
 ) -> Resolution:
     """Sort the bad records by the decision about each. ``schema``: of the table now, whose columns the values of a
-    decision have."""
+    decision have. Rows that the filter of the ``rule`` does not take leave the copy."""
     open_, replaced, discarded = list[BadRecord](), list[CorrectedRecord](), list[ChangeRecord]()
     for entry in bad:
         decision = decisions.get(entry.id)
@@ -129,8 +132,12 @@ def apply_decisions(
             records = _corrected(entry.record, decision.values, reread, schema, present)
             if any(record.op == Operation.UNREADABLE for record in records):
                 open_.append(entry)
-            else:
-                replaced.append(CorrectedRecord(entry, tuple(records)))
+                continue
+            try:
+                changes = selected(entry.record, decision.values, records, rule, schema)
+                replaced.append(CorrectedRecord(entry, tuple(changes)))
+            except UnknownOperand as error:
+                open_.append(replace(entry, reason=str(error)))
     return Resolution(tuple(open_), tuple(replaced), tuple(discarded))
 
 

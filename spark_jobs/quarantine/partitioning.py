@@ -250,7 +250,7 @@ class RecordPartitioner(Generic[E]):
         schema, decisions = self.batch.plan.schema, decisions_by_record(job.log.decisions(), task.table)
         present = PresentColumns(self.batch.conversions, self.batch.images.initials(), schema.schema_id)
         resolution = self._representable_corrections(
-            apply_decisions(known, decisions, reread, schema, present), entries
+            apply_decisions(known, decisions, reread, task.rule, schema, present), entries
         )
         self.batch.work.decided.clear()
         self.batch.work.decided.update((one, decisions[one].id) for one in resolution.decided_records)

@@ -13,6 +13,7 @@ TOO_MANY = f"{KEYED}::test_too_many_bad_records_or_one_of_any_key_stop_the_table
 DECODE = "tests/connectors/test_postgres_decode.py"
 PURE = "tests/core/test_quarantine.py"
 OPERATOR = "tests/provider/test_quarantine.py"
+FILTERED = "tests/core/test_filtered_corrections.py"
 
 QUARANTINE = (
     Mutant(
@@ -115,6 +116,20 @@ QUARANTINE = (
         "        for case, one in zip(chosen, corrected, strict=True)\n",
         "        for case, one in zip((), (), strict=True)\n",
         (OPERATOR,),
+    ),
+    Mutant(
+        "a corrected row that the filter does not take is copied",
+        "spark_jobs/quarantine/row_filter.py",
+        "return [change for record in corrected for change in _changes(row_filter, record, schema)]",
+        "return list(corrected)",
+        (FILTERED,),
+    ),
+    Mutant(
+        "a corrected row whose filter cannot be tried is copied",
+        "spark_jobs/quarantine/row_filter.py",
+        "        if name not in columns:\n",
+        "        if False:\n",
+        (FILTERED,),
     ),
     Mutant(
         "a given value is stored as JSON reads it",

@@ -69,4 +69,6 @@ def row_filters(tasks: Sequence[TableTask]) -> dict[str, RowFilter]:
 
 
 def _value(kind: Kind, value: str | int | float | bool | None) -> Value | None:
-    return None if value is None else literal(kind, value)
+    if value is None or kind is Kind.BYTES:  # bytes are only compared with NULL
+        return value
+    return literal(kind, value)
