@@ -222,7 +222,11 @@ def test_a_row_with_more_digits_than_its_column_is_not_rounded_where_the_field_w
     answers = [{"Id": one, "Amount__c": amount, "Of__c": None} for one, amount in zip((ADA, BOB), amounts, strict=True)]
     server.on("POST", RETRIEVE, Answer(answers))
     fetching = refetch(
-        Rest(http(server), VERSION), invoice(8, 0).schema, [gap_record(ADA), gap_record(BOB)], lambda _: now
+        Rest(http(server), VERSION),
+        invoice(8, 0).schema,
+        [gap_record(ADA), gap_record(BOB)],
+        lambda _: now,
+        lambda: False,
     )
     read: dict[str, str] = {}
     try:
