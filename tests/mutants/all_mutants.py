@@ -22,6 +22,7 @@ from tests.mutants.files import FILES
 from tests.mutants.first_copies import FIRST_COPIES
 from tests.mutants.folds import FOLDS
 from tests.mutants.formats import EVENT_FORMATS
+from tests.mutants.given_commands import GIVEN_COMMANDS
 from tests.mutants.histories import HISTORY
 from tests.mutants.identities import IDENTITIES
 from tests.mutants.late_changes import LATE_CHANGES
@@ -41,6 +42,7 @@ from tests.mutants.quarantine import QUARANTINE
 from tests.mutants.redshift import REDSHIFT_TARGET
 from tests.mutants.refused_tables import REFUSED_TABLES
 from tests.mutants.refusing_targets import REFUSING_TARGETS
+from tests.mutants.repeated_changes import REPEATED_CHANGES
 from tests.mutants.repeated_runs import REPEATED_RUNS
 from tests.mutants.replaced_tables import REPLACED_TABLES
 from tests.mutants.runs import RUNS
@@ -65,10 +67,12 @@ MUTANTS: tuple[Mutant, ...] = (
     *DECIDED_RUNS,
     *SEVERAL_COPIES,
     *COMMANDS,
+    *GIVEN_COMMANDS,
     *LEAVING,
     *LATE_CHANGES,
     *MEANINGS,
     *SALESFORCE,
+    *REPEATED_CHANGES,
     *POLLING,
     *POLLED_KEYS,
     *POLLED_SQL,

@@ -6,20 +6,12 @@ from tests.mutants.mutant import Mutant
 
 DECISIONS, CONTROL = "airflow_cdc_provider/core/decisions", "airflow_cdc_provider/control"
 PAUSED, RESYNCS = "tests/provider/test_paused_copies.py", "tests/core/test_pending_resyncs.py"
-TARGETS, SENSOR = "tests/provider/test_target_commands.py", "tests/provider/test_changes_sensor.py"
-OTHER_STORES = "tests/provider/test_other_state_stores.py"
-LEFT, QUARANTINE = "tests/provider/test_left_tables.py", "tests/provider/test_quarantine.py"
-CONFIRMED = "tests/provider/test_confirmed_lines.py"
+TARGETS = "tests/provider/test_target_commands.py"
+LEFT = "tests/provider/test_left_tables.py"
+QUARANTINE = ("tests/provider/test_quarantine.py", "tests/provider/test_record_decisions.py")
 REWINDS, IGNORED = "tests/provider/test_unfinished_rewinds.py", "tests/provider/test_ignored_until_copied.py"
 
 COMMANDS = (
-    Mutant(
-        "the remedy of a command that was not confirmed is about all tables",
-        "airflow_cdc_provider/cli/typed_lines.py",
-        "    values = map(str, value if isinstance(value, list) else [value])\n",
-        "    values = map(str, [] if isinstance(value, list) else [value])\n",
-        (CONFIRMED,),
-    ),
     Mutant(
         "a resync undoes a pause",
         f"{DECISIONS}/pending_resyncs.py",
@@ -53,14 +45,14 @@ COMMANDS = (
         f"{DECISIONS}/waiting_commands.py",
         "frozenset({TableState.PAUSED, TableState.BLOCKED})",
         "frozenset({TableState.PAUSED})",
-        (QUARANTINE,),
+        QUARANTINE,
     ),
     Mutant(
         "a command of which one table waits for its resume starts no run for the others",
         f"{DECISIONS}/waiting_commands.py",
         "    return waiting if len(waiting) == len(_open(command, rows)) and not unknown else ()",
         "    return waiting",
-        (QUARANTINE,),
+        QUARANTINE,
     ),
     Mutant(
         "a resync is repeated for a copy that was paused after it",
@@ -242,21 +234,7 @@ COMMANDS = (
         f"{CONTROL}/complete_commands.py",
         "if row.table in plan.stream and row.control",
         "if row.control",
-        (QUARANTINE,),
-    ),
-    Mutant(
-        "no run starts for an answer",
-        f"{CONTROL}/dry_run.py",
-        "answered_questions(replicator, states) or paused",
-        "paused",
-        (SENSOR,),
-    ),
-    Mutant(
-        "no run starts to finish a rewind",
-        f"{CONTROL}/dry_run.py",
-        "bool(rewinding or drops",
-        "bool(drops",
-        (SENSOR,),
+        QUARANTINE,
     ),
     Mutant(
         "no run starts to finish a resync that has made its copies",
@@ -284,21 +262,21 @@ COMMANDS = (
         f"{CONTROL}/complete_commands.py",
         "dict.fromkeys((row.table for row in ready), CARRIED_OUT)",
         "dict.fromkeys((row.table for row in ()), CARRIED_OUT)",
-        (QUARANTINE,),
+        QUARANTINE,
     ),
     Mutant(
         "a decision that a newer one replaced is called carried out",
         f"{CONTROL}/complete_commands.py",
         " - bad.keys() - others.keys()",
         " - bad.keys()",
-        (QUARANTINE,),
+        QUARANTINE,
     ),
     Mutant(
         "a decision that came after its record was applied is called carried out",
         f"{CONTROL}/complete_commands.py",
         'by_id.get(reported.get(record_id, ""), newest)',
         "newest",
-        (QUARANTINE,),
+        QUARANTINE,
     ),
     Mutant(
         "a stage does not report by which decisions it applied records",
@@ -312,14 +290,14 @@ COMMANDS = (
         f"{CONTROL}/complete_commands.py",
         '**command.result.get("still_bad", {}), ',
         "",
-        (QUARANTINE,),
+        QUARANTINE,
     ),
     Mutant(
         "a second decision about records is the first one, which a run carries out already",
         f"{CONTROL}/quarantine_commands.py",
         " and other.status is CommandStatus.PENDING:",
         ":",
-        (QUARANTINE,),
+        QUARANTINE,
     ),
     Mutant(
         "a comparison of paused copies starts a step",
@@ -383,47 +361,5 @@ COMMANDS = (
         "_without_question(row) if table in tasks else row",
         "row",
         (LEFT,),
-    ),
-    Mutant(
-        "a fence takes a copy from another state store",
-        f"{CONTROL}/fences.py",
-        "        raise ForeignTarget(problem)\n",
-        "        pass\n",
-        (OTHER_STORES,),
-    ),
-    Mutant(
-        "a command pauses a copy of another state store",
-        "airflow_cdc_provider/core/decisions/pause_resume.py",
-        "    if status.foreign:\n        return StateChange(status.table, refusal=status.foreign)\n",
-        "",
-        (OTHER_STORES,),
-    ),
-    Mutant(
-        "a command shows a copy of another state store as its own",
-        f"{CONTROL}/immediate_commands.py",
-        "    _write_rows(replicator, own, changed)\n",
-        "    _write_rows(replicator, named or own, changed)\n",
-        (OTHER_STORES,),
-    ),
-    Mutant(
-        "a table that is listed again is said to continue in any case",
-        f"{CONTROL}/table_rows.py",
-        "if access was revoked, {GRANTED_AGAIN}. If",
-        "if access was revoked, {GRANTED_AGAIN[:35]}. If",
-        ("tests/provider/test_dropped_tables.py",),
-    ),
-    Mutant(
-        "a command is stored that no run would see",
-        f"{CONTROL}/submit_commands.py",
-        "        require_own_tables(replicator)\n",
-        "        pass\n",
-        (OTHER_STORES,),
-    ),
-    Mutant(
-        "a sensor with another state store waits for ever",
-        "airflow_cdc_provider/triggers/changes.py",
-        "        raise ForeignTarget(stop)\n",
-        "        return False\n",
-        (SENSOR,),
     ),
 )

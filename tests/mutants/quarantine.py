@@ -12,7 +12,7 @@ STOPS = f"{KEYED}::test_a_bad_record_stops_the_table_before_its_window"
 TOO_MANY = f"{KEYED}::test_too_many_bad_records_or_one_of_any_key_stop_the_table_too"
 DECODE = "tests/connectors/test_postgres_decode.py"
 PURE = "tests/core/test_quarantine.py"
-OPERATOR = "tests/provider/test_quarantine.py"
+OPERATOR = ("tests/provider/test_quarantine.py", "tests/provider/test_record_decisions.py")
 FILTERED = "tests/core/test_filtered_corrections.py"
 
 QUARANTINE = (
@@ -115,7 +115,7 @@ QUARANTINE = (
         "airflow_cdc_provider/control/quarantine_commands.py",
         "        for case, one in zip(chosen, corrected, strict=True)\n",
         "        for case, one in zip((), (), strict=True)\n",
-        (OPERATOR,),
+        OPERATOR,
     ),
     Mutant(
         "a corrected row that the filter does not take is copied",
@@ -136,7 +136,7 @@ QUARANTINE = (
         "airflow_cdc_provider/core/decisions/corrections.py",
         "        return canonical_value(text, column.type)\n",
         "        return json.loads(text)\n",
-        (OPERATOR,),
+        OPERATOR,
     ),
     Mutant(
         "a given time without a zone is UTC",
@@ -164,27 +164,27 @@ QUARANTINE = (
         "airflow_cdc_provider/staging/change_log.py",
         "if record.id not in quarantined and record.window <= applied:",
         "if record.window <= applied:",
-        (OPERATOR,),
+        OPERATOR,
     ),
     Mutant(
         "a decision under the key of another command takes effect",
         "airflow_cdc_provider/control/quarantine_commands.py",
         "    if not same:\n        raise key_used(first)\n",
         "    assert same or first\n",
-        (OPERATOR,),
+        OPERATOR,
     ),
     Mutant(
         "a repeated decision is also about records that came since",
         "airflow_cdc_provider/control/quarantine_commands.py",
         "    if key and (first :=",
         "    if not key and (first :=",
-        (OPERATOR,),
+        OPERATOR,
     ),
     Mutant(
         "a repeated replay may have other values",
         "airflow_cdc_provider/control/quarantine_commands.py",
         '    if same and asked["records"]:',
         '    if not same and asked["records"]:',
-        (OPERATOR,),
+        OPERATOR,
     ),
 )

@@ -13,12 +13,8 @@ TYPES = ("tests/connectors/test_salesforce_types.py",)
 BULK = ("tests/connectors/test_salesforce_bulk.py",)
 PUBSUB = ("tests/connectors/test_salesforce_pubsub.py",)
 STREAM = ("tests/connectors/test_salesforce_stream.py",)
-FOLLOWED = ("tests/core/test_followed_since.py",)
-REMEMBERED = ("tests/core/test_recent_event_ids.py",)
 REST = ("tests/connectors/test_salesforce_rest.py",)
-
 SOURCE = ("tests/connectors/test_salesforce_source.py",)
-
 ANY_TYPE = ("tests/connectors/test_salesforce_any_type.py",)
 
 SALESFORCE = (
@@ -364,40 +360,5 @@ SALESFORCE = (
         "for record_id, row in zip(chunk, rows, strict=True)}",
         "for record_id, row in zip(chunk, [r for r in rows if r], strict=False)}",
         REST,
-    ),
-    Mutant(
-        "changes of the last window alone are remembered",
-        "spark_jobs/windows/recent_event_ids.py",
-        "for number in range(window - 1, log.oldest() - 1, -1):",
-        "for number in range(window - 1, window - 2, -1):",
-        REMEMBERED,
-    ),
-    Mutant(
-        "a window that is landed again drops what it holds",
-        "spark_jobs/windows/recent_event_ids.py",
-        "for number in range(window - 1,",
-        "for number in range(log.sealed(),",
-        REMEMBERED,
-    ),
-    Mutant(
-        "a repetition of a change from before the copy is applied",
-        "airflow_cdc_provider/connectors/duplicates.py",
-        "if since is not None and item.commit_ts <= since:",
-        "if since is None and item.commit_ts <= item.commit_ts:",
-        FOLLOWED,
-    ),
-    Mutant(
-        "a table counts as followed since the first window of the log",
-        "spark_jobs/windows/followed_since.py",
-        "        still &= manifest.tables.keys()\n",
-        "",
-        FOLLOWED,
-    ),
-    Mutant(
-        "a copy is published before the replay has passed it",
-        "airflow_cdc_provider/core/table/published_cut.py",
-        "row.passed < row.control.high",
-        "row.passed < 0",
-        ("tests/core/test_published_cut.py",),
     ),
 )

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from collections.abc import Mapping
 
+from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind, TableResult
 from airflow_cdc_provider.core.log.carry_over import NOTHING, CarryOver
 from airflow_cdc_provider.core.log.change_log import DataFile, quarantine_path
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
@@ -37,3 +39,14 @@ def with_bad_records(harness: RunHarness) -> RunHarness:
     put_aside(harness, "one", "two")
     harness.commit("public_a", harness.control(TABLE).fenced(carry=carry(harness, "one", "two"), attempt="merge"))
     return harness
+
+
+def staged_and_merged(harness: RunHarness, run_id: str, *left: str, decided: Mapping[str, str] | None = None) -> None:
+    """The commits and results of the Spark steps, which release the decided records."""
+    plan = harness.replicator.run(run_id).plan()
+    record = harness.control(TABLE).fenced(carry=carry(harness, *left), attempt="merge")
+    harness.commit("public_a", record)
+    done = TableResult(TABLE, Outcome.DONE, 3, {"updated": 3}, record.fence, record.window)
+    staged = TableResult(TABLE, Outcome.DONE, 3, decided=dict(decided or {}))
+    harness.write_result(plan.run_id, "stage", StepKind.STAGE, [staged])
+    harness.write_result(plan.run_id, "merge", StepKind.MERGE, [done])
