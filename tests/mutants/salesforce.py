@@ -42,8 +42,8 @@ SALESFORCE = (
     Mutant(
         "a value of any type is a text over REST",
         f"{FOLDER}/any_type.py",
-        "return _any_value if has_any_type(column) else from_json(column.type)",
-        "return from_json(column.type)",
+        "return _any_value if has_any_type(column) else from_json(column.type, exact)",
+        "return from_json(column.type, exact)",
         ANY_TYPE,
     ),
     Mutant(
