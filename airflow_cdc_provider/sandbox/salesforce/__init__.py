@@ -18,8 +18,8 @@ Supported
     channel members of the Tooling API, event schemas, and the Pub/Sub service: GetTopic, GetSchema, Subscribe.
     ``tls=True`` adds an HTTPS server with its own certificate. Objects: Account with person accounts, Contact,
     Invoice__c (a field of every kind), Task (archived), Attachment (a blob), TaskStatus (rejected by Bulk),
-    AccountHistory (no SystemModstamp), LoginHistory (LoginTime only), UserPreference (no time field), ActivityHistory
-    (no queries), User, Organization.
+    AccountHistory (no SystemModstamp; values of any type), LoginHistory (LoginTime only), UserPreference (no time
+    field), ActivityHistory (no queries), User, Organization.
 Not supported
     SOAP, CometD, managed subscriptions, publishing, Bulk ingest, sharing rules other than the owner's. Permissions take
     effect at once, not within ten minutes.
