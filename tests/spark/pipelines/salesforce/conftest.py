@@ -11,7 +11,12 @@ from pyspark.sql import SparkSession
 from airflow_cdc_provider.sandbox.salesforce import SalesforceOrg
 from airflow_cdc_provider.sandbox.salesforce.change_events import Rules
 from tests.model.seeds import seed
-from tests.spark.pipelines.salesforce.pipeline import SalesforcePipeline, Writer, salesforce_pipeline
+from tests.spark.pipelines.salesforce.pipeline import (
+    LATER_S,
+    SalesforcePipeline,
+    Writer,
+    salesforce_pipeline,
+)
 
 OVERFLOW = 100
 """From this number of changed fields on, a transaction is an overflow."""
@@ -39,6 +44,7 @@ def copied(
     def make(*tables: str) -> SalesforcePipeline:
         made = salesforce_pipeline(org, tmp_path, spark, *tables)
         made.run_successfully()
+        org.clock.advance(LATER_S)
         return made
 
     return make

@@ -31,6 +31,8 @@ from tests.connectors.salesforce_copy import CHANGES, plain
 from tests.spark.pipelines.pipeline import Pipeline
 
 TABLES = ("Account", "Contact", "Invoice__c")
+LATER_S = 5
+"""A change within the second in which the stream was opened may be a repetition: its row is fetched."""
 CHANNEL = "/data/ChangeEvents"
 FIRST = {"Account": {"Name": "New"}, "Contact": {"LastName": "New"}, "Invoice__c": {}}
 FETCHED = {"Description"}

@@ -15,7 +15,7 @@ from airflow_cdc_provider.core.decisions.commands import CommandKind
 from airflow_cdc_provider.sandbox.salesforce import SalesforceOrg
 from airflow_cdc_provider.sandbox.salesforce.fields import double
 from tests.faults.worker import request
-from tests.spark.pipelines.salesforce.pipeline import SalesforcePipeline, salesforce_pipeline
+from tests.spark.pipelines.salesforce.pipeline import LATER_S, SalesforcePipeline, salesforce_pipeline
 
 pytestmark = [pytest.mark.jvm, pytest.mark.server]
 
@@ -34,6 +34,7 @@ def org() -> Iterator[SalesforceOrg]:
 def crm(org: SalesforceOrg, tmp_path: Path, spark: SparkSession) -> SalesforcePipeline:
     made = salesforce_pipeline(org, tmp_path, spark, "Invoice__c")
     made.run_successfully()
+    org.clock.advance(LATER_S)
     return made
 
 

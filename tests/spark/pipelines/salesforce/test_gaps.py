@@ -16,7 +16,13 @@ from airflow_cdc_provider.sandbox.salesforce import SalesforceOrg
 from airflow_cdc_provider.sandbox.salesforce.faults import HttpFault
 from tests.connectors import salesforce_copy
 from tests.model.seeds import seed
-from tests.spark.pipelines.salesforce.pipeline import TABLES, SalesforcePipeline, Writer, salesforce_pipeline
+from tests.spark.pipelines.salesforce.pipeline import (
+    LATER_S,
+    TABLES,
+    SalesforcePipeline,
+    Writer,
+    salesforce_pipeline,
+)
 
 pytestmark = [pytest.mark.jvm, pytest.mark.server]
 
@@ -36,6 +42,7 @@ def crm(org: SalesforceOrg, tmp_path: Path, spark: SparkSession) -> SalesforcePi
     made = salesforce_pipeline(org, tmp_path, spark, *TABLES)
     made.definition = replace(made.definition, tables=tuple(map(TableRule, TABLES)))
     made.run_successfully()
+    org.clock.advance(LATER_S)
     return made
 
 
