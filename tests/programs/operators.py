@@ -13,6 +13,7 @@ from airflow_cdc_provider.control.examine import examine_replicator
 from airflow_cdc_provider.control.quarantine_commands import cases_of, decide_records
 from airflow_cdc_provider.core.decisions.commands import CommandKind
 from airflow_cdc_provider.core.table.questions import Answer
+from airflow_cdc_provider.core.table.schema import Kind
 from airflow_cdc_provider.core.table.states import TableState
 from tests.faults import leaving
 from tests.faults.worker import TaskCall
@@ -156,7 +157,8 @@ def _(act: acts.Replay, life: Life) -> None:
         return
     record = cases[0].record
     key = key_of(record)
-    values = {TIME: "2026-01-01T00:00:00"} if act.kind == "set" else {}
+    zone = "Z" if cases[0].table.columns[TIME].type.kind is Kind.TIMESTAMPTZ else ""
+    values = {TIME: f"2026-01-01T00:00:00{zone}"} if act.kind == "set" else {}
     kind = CommandKind.DISCARD if act.kind == "discard" else CommandKind.REPLAY
     decide_records(life.replicator(), kind, [record.id], [copy.name], values, "", "ada", "")
     if act.kind == "discard":
