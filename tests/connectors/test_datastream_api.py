@@ -77,7 +77,7 @@ def source(api: Api, folder: Path) -> FilesSource:
 def old_file(folder: Path, hours: float) -> datetime:
     file = folder / "shop_orders/2026/11/27/12/00/one.jsonl"
     file.parent.mkdir(parents=True)
-    file.write_text("")
+    file.write_text("{}")
     os.utime(file, (time.time() - hours * 3600,) * 2)
     return datetime.now(UTC) - timedelta(hours=hours)
 

@@ -24,7 +24,7 @@ def silent_since(folder: Path, max_silence_s: float | None) -> datetime | None:
 
 
 def write(file: Path, age_s: float) -> None:
-    file.write_text("")
+    file.write_text("{}")
     os.utime(file, (time.time() - age_s,) * 2)
 
 
