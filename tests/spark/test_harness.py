@@ -56,7 +56,9 @@ def task(name: str) -> TableTask:
 
 @pytest.fixture
 def replicator(tmp_path: Path) -> Replicator:
-    return Replicator(tmp_path, "shop", ConnectionInfo("source", password=PASSWORD), [TableRule("public.a")])
+    replicator = Replicator(tmp_path, "shop", ConnectionInfo("source", password=PASSWORD), [TableRule("public.a")])
+    replicator.source_identity = {}  # there is no server
+    return replicator
 
 
 def test_a_failing_table_is_recorded_and_stops_no_other(spark: SparkSession, replicator: Replicator) -> None:
