@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -36,6 +37,7 @@ pytestmark = pytest.mark.server
 
 SOME = numbered([updated(Phone="1"), updated(tx="2", Phone="2")])
 NOW_S = 1_772_366_400
+ORG_NOW = datetime.fromtimestamp(NOW_S + 600, UTC)
 
 
 @pytest.fixture
@@ -98,19 +100,18 @@ def test_case_28_an_old_position_waits_for_a_keepalive_and_advances(
     monkeypatch.setattr(channel_status, "PEEK_TIMEOUT_S", 0.02)
     last = position_of(CHANNEL, ChannelPosition(SOME[-1].replay_id, 2, NOW_S - age_s))
     with EventServer(SOME, keepalive_s=0.2, latest=b"far") as server, Tokens().client(server).connected() as connection:
-        status = read_status(connection, SalesforceOptions(), last, NOW_S)
+        status = read_status(connection, SalesforceOptions(), last, NOW_S, lambda: ORG_NOW)
     assert not status.has_changes and (status.idle is not None) == moved
     if status.idle:
-        assert (
-            channel_position(status.idle, CHANNEL).replay_id == b"far"
-            and channel_position(status.idle, CHANNEL).transactions == 2
-        )
+        found = channel_position(status.idle, CHANNEL)
+        assert (found.replay_id, found.transactions, found.at_s) == (b"far", 2, ORG_NOW.timestamp())
 
 
 def test_a_status_with_changes_has_no_idle_position() -> None:
     first = position_of(CHANNEL, ChannelPosition(SOME[0].replay_id, 1, 0))
     with EventServer(SOME) as server, Tokens().client(server).connected() as connection:
-        assert read_status(connection, SalesforceOptions(), first, NOW_S) == SourceStatus(True, first)
+        status = read_status(connection, SalesforceOptions(), first, NOW_S, lambda: ORG_NOW)
+    assert status == SourceStatus(True, first)
 
 
 def test_case_14_the_anchor_of_a_copy_is_the_end_of_the_last_window_and_later_changes_are_read_again(

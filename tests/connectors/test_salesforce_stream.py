@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -13,6 +14,7 @@ import grpc
 import pytest
 
 from airflow_cdc_provider.connectors.source import Boundary, CutShort, Ignored, StreamItem
+from airflow_cdc_provider.connectors.sources.salesforce import stream, subscription
 from airflow_cdc_provider.connectors.sources.salesforce.event_schema import EventSchema
 from airflow_cdc_provider.connectors.sources.salesforce.events import ChannelEvent, Delivery
 from airflow_cdc_provider.connectors.sources.salesforce.options import SalesforceOptions
@@ -76,6 +78,16 @@ def test_a_drain_gives_whole_transactions_and_ends_at_the_end_of_the_channel() -
     assert isinstance(items[0], TableSchema)
     assert len(phones(items)) == 30 and len(ends(items)) == 10
     assert last(items) == (b"far", 10)
+
+
+def test_the_time_of_a_silent_end_is_that_of_the_org(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock of this host is ten minutes slow."""
+    slow = SimpleNamespace(time=lambda: time.time() - 600)
+    for module in (stream, subscription):
+        monkeypatch.setattr(module, "time", slow)
+    with channel(EVENTS) as (_, drain):
+        end = channel_position(ends(list(drain()))[-1], CHANNEL)
+    assert abs(end.at_s - time.time()) < 60
 
 
 def test_case_09_a_drain_from_any_boundary_gives_exactly_the_rest() -> None:

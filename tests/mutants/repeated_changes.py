@@ -43,4 +43,11 @@ REPEATED_CHANGES = (
         "row.passed < 0",
         ("tests/core/test_published_cut.py",),
     ),
+    Mutant(
+        "the time of a silent end is that of the worker",
+        "airflow_cdc_provider/connectors/sources/salesforce/stream.py",
+        "decoder.feed(delivery.by_clock(ahead_s))",
+        "decoder.feed(delivery)",
+        ("tests/connectors/test_salesforce_stream.py",),
+    ),
 )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from datetime import datetime
 
 from airflow_cdc_provider.connectors.source import SourceStatus
 from airflow_cdc_provider.connectors.sources.salesforce.options import SalesforceOptions
@@ -17,14 +19,22 @@ ADVANCE_AFTER_S, WAIT_AFTER_S = 3600, 6 * 3600
 expires after 72 hours."""
 
 
-def read_status(connection: Connection, options: SalesforceOptions, position: Position, now_s: float) -> SourceStatus:
-    """Raises PositionLost if the position is no longer served. ``limit`` is the position itself: a replay id of
-    the end exists only when the channel is silent. The reader ends the window by the org's clock."""
+def read_status(
+    connection: Connection,
+    options: SalesforceOptions,
+    position: Position,
+    now_s: float,
+    org_now: Callable[[], datetime],
+) -> SourceStatus:
+    """``org_now``: the org's clock, which gives an idle position its time. ``limit`` is the position itself: a replay
+    id of the end exists only when the channel is silent. The reader ends the window by the org's clock. Raises
+    PositionLost if the position is no longer served."""
     start = channel_position(position, options.channel)
     age_s = now_s - start.at_s
     timeout_s = KEEPALIVE_TIMEOUT_S if age_s > WAIT_AFTER_S else PEEK_TIMEOUT_S
     delivery = connection.peek(options.channel, start.replay_id, timeout_s)
     idle = None
     if delivery.latest and age_s > ADVANCE_AFTER_S:
-        idle = position_of(options.channel, replace(start, replay_id=delivery.latest, at_s=delivery.at_s))
+        at_s = int(org_now().timestamp())
+        idle = position_of(options.channel, replace(start, replay_id=delivery.latest, at_s=at_s))
     return SourceStatus(bool(delivery.events), position, idle)

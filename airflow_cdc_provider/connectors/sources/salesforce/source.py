@@ -125,7 +125,7 @@ class SalesforceSource(KeepsNoState):
     def status(self, position: Position, tables: Sequence[str]) -> SourceStatus:
         self._require_instance(position)
         with self.org.pubsub.connected() as connection:
-            return read_status(connection, self.options, position, time.time())
+            return read_status(connection, self.options, position, time.time(), self.org.rest.now)
 
     def retained_log(self, position: Position | None) -> RetainedLog:
         return RetainedLog(keeps=RETENTION)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 
 from airflow_cdc_provider.connectors.source import Boundary, CutShort, StreamItem
@@ -32,20 +33,22 @@ def read_stream(
     A stream that fails after complete transactions cuts the window short, because delivered events count against the
     org's allocation. The next run meets the failure first, and raises it.
     """
+    began_s = rest.now().timestamp()
+    ahead_s = round(began_s - time.time())
     decoder = EventDecoder(
         tables,
         rest.describe,
         connection.schema,
         options.channel,
         Transactions(channel_position(lo, options.channel), epoch),
-        rest.now().timestamp(),
+        began_s,
     )
     start = channel_position(lo, options.channel)
     deliveries = connection.deliveries(options.channel, CUSTOM, start.replay_id, options.idle.total_seconds())
     transaction_ended = False
     try:
         for delivery in deliveries:
-            decoder.feed(delivery)
+            decoder.feed(delivery.by_clock(ahead_s))
             transaction_ended = transaction_ended or any(isinstance(item, Boundary) for item in decoder.items)
             yield from decoder.items
             decoder.items.clear()
