@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from airflow_cdc_provider.control.fences import commit_fence
 from airflow_cdc_provider.control.inventory import known_tables
+from airflow_cdc_provider.control.own_tables import require_own_copies
 from airflow_cdc_provider.control.replicator import LogInfo, Replicator
 from airflow_cdc_provider.core.decisions.operator_decisions import (
     DecisionKind,
@@ -77,7 +78,9 @@ def answer_question(
     replicator: Replicator, question: Question, answer: Answer, actor: str, reason: str
 ) -> OperatorDecision:
     """Write the answer. If the question has the same answer already, that one is returned. Raises CommandRefused if it
-    has another one already (CMD041), or does not allow this one (CMD042)."""
+    has another one already (CMD041), or does not allow this one (CMD042), ForeignTarget (STA007) for a copy of another
+    state store."""
+    require_own_copies(replicator, [question.table])
     if answer not in question.answers:
         raise CommandRefused.of(
             "CMD042",

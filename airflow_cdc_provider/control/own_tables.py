@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from airflow_cdc_provider.control.inventory import tables_in_staging
+from collections.abc import Iterable
+
+from airflow_cdc_provider.control.inventory import known_tables, tables_in_staging
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.core.decisions.table_checks import check_store
 from airflow_cdc_provider.core.errors import UNREADABLE, ForeignTarget, Problem
@@ -25,6 +27,16 @@ def require_own_tables(replicator: Replicator) -> None:
             return
     if problem:
         raise ForeignTarget(problem)
+
+
+def require_own_copies(replicator: Replicator, tables: Iterable[str]) -> None:
+    """Before a decision about these copies is written: a run of the store that they belong to would carry it out.
+    Raises ForeignTarget (STA007) if one belongs to another state store."""
+    owner, targets = replicator.state.owner(), known_tables(replicator)
+    for table in sorted(targets.keys() & set(tables)):
+        control = replicator.targets.state(table, targets[table]).control
+        if control and (problem := check_store(replicator.name, table, targets[table], control, owner)):
+            raise ForeignTarget(problem)
 
 
 def _control(replicator: Replicator, table: str, target_table: str) -> ControlRecord | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from airflow_cdc_provider.control.inventory import known_tables
-from airflow_cdc_provider.control.own_tables import require_own_tables
+from airflow_cdc_provider.control.own_tables import require_own_copies
 from airflow_cdc_provider.control.quarantine import QuarantineCase, corrected_table, open_cases, record_decision
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.core.decisions.commands import Command, CommandKind, CommandStatus, key_used
@@ -58,7 +58,8 @@ def decide_records(
 
     Raises CommandRefused: CLI012 for values of several records, CLI013 without any choice, and as
     ``canonical_values``; KeyUsed (CMD002) for the key of another command; NotFound (CLI015) for an id that
-    was never in quarantine. A repetition with the same key decides nothing: another record may be waiting by then."""
+    was never in quarantine; ForeignTarget (STA007) for a copy of another state store. A repetition with
+    the same key decides nothing: another record may be waiting by then."""
     if values and len(ids) != 1:
         raise CommandRefused.of("CLI012", "corrected values require exactly one record", found=f"{len(ids)} records")
     if not ids and not tables:
@@ -75,6 +76,7 @@ def decide_records(
         find_bad_record(replicator, record_id)
     if not chosen:
         return DecidedRecords((), ended, None)
+    require_own_copies(replicator, {case.copy for case in chosen})
     corrected = [canonical_values(case.table, case.record.record, values) for case in chosen]
     decisions = [
         record_decision(replicator, case, DECISIONS[kind], one, reason, by)
@@ -172,7 +174,6 @@ def _submit(
 ) -> Command:
     """Submit the command, or return the pending one with the same decisions, unless a run has begun to carry that
     out."""
-    require_own_tables(replicator)
     tables = tuple(sorted({case.copy for case in cases}))
     records = sorted(case.record.id for case in cases)
     own = sorted(decision.id for decision in decisions)

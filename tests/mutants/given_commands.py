@@ -67,6 +67,20 @@ GIVEN_COMMANDS = (
         (OTHER_STORES,),
     ),
     Mutant(
+        "a decision is written about a record of a copy of another state store",
+        f"{CONTROL}/quarantine_commands.py",
+        "    require_own_copies(replicator, {case.copy for case in chosen})\n",
+        "",
+        (OTHER_STORES,),
+    ),
+    Mutant(
+        "a question about a copy of another state store is answered",
+        f"{CONTROL}/answers.py",
+        "    require_own_copies(replicator, [question.table])\n",
+        "",
+        (OTHER_STORES,),
+    ),
+    Mutant(
         "a sensor with another state store waits for ever",
         "airflow_cdc_provider/triggers/changes.py",
         "        raise ForeignTarget(stop)\n",

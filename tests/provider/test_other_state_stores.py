@@ -6,15 +6,20 @@ from pathlib import Path
 
 import pytest
 
+from airflow_cdc_provider.control.answers import answer_open_question
 from airflow_cdc_provider.control.fences import commit_fence
 from airflow_cdc_provider.control.inventory import rebuild_index
+from airflow_cdc_provider.control.quarantine_commands import decide_records
 from airflow_cdc_provider.control.submit_commands import submit_command
 from airflow_cdc_provider.core.decisions.commands import CommandKind, CommandStatus
 from airflow_cdc_provider.core.errors import ForeignTarget
+from airflow_cdc_provider.core.table.questions import Answer
 from airflow_cdc_provider.core.table.states import State, TableState
 from airflow_cdc_provider.core.times import utc_now
 from airflow_cdc_provider.state.store import StateStore
+from tests.provider.bad_records import carry, put_aside
 from tests.provider.run_harness import RunHarness
+from tests.provider.waiting_table import QUESTION, ask
 
 A = "public.a"
 
@@ -82,6 +87,27 @@ def test_a_command_that_no_run_would_see_is_refused(harness: RunHarness, other: 
     assert submit_command(harness.replicator, kind, (A,), {}, "", "ann").status is CommandStatus.PENDING
     rebuild_index(other.replicator, "ann")
     assert submit_command(other.replicator, kind, (A,), {}, "", "ann").status is CommandStatus.PENDING
+
+
+@pytest.mark.parametrize("kind", [CommandKind.REPLAY, CommandKind.DISCARD])
+def test_no_decision_is_written_about_a_record_of_a_copy_of_another_state_store(
+    harness: RunHarness, other: RunHarness, kind: CommandKind
+) -> None:
+    put_aside(harness, "one")
+    harness.commit("public_a", harness.control(A).fenced(carry=carry(harness, "one"), attempt="merge"))
+    with pytest.raises(ForeignTarget, match=r"STA007.*connection cdc_state"):
+        decide_records(other.replicator, kind, ["one"], [], {}, "old data", "ann", "")
+    assert harness.replicator.log.decisions() == []
+    assert other.state.audit("shop", 10) == ()
+    assert decide_records(harness.replicator, kind, ["one"], [], {}, "old data", "ann", "").command
+
+
+def test_no_question_about_a_copy_of_another_state_store_is_answered(harness: RunHarness, other: RunHarness) -> None:
+    ask(harness)
+    with pytest.raises(ForeignTarget, match=r"STA007.*connection cdc_state"):
+        answer_open_question(other.replicator, QUESTION, Answer.RESYNC, "ann", "")
+    assert harness.replicator.log.decisions() == []
+    assert answer_open_question(harness.replicator, QUESTION, Answer.RESYNC, "ann", "").question == QUESTION.id
 
 
 def test_a_command_before_the_first_copy_is_of_any_state_store(tmp_path: Path) -> None:
