@@ -140,7 +140,7 @@ def _observe(replicator: Replicator, run: RunContext, use_index: bool) -> Observ
     stream = of_readable_tables(replicator, stream, tables)
     tables = _with_former_names(replicator, tables)
     tables = _with_first_copies(replicator, tables, paused)
-    tables = _with_window_beside(tables, run.beside, sealed) if run.beside else tables
+    tables = _with_window_beside(tables, run.beside) if run.beside else tables
     states = {table: result for table, result in read.items() if isinstance(result, TargetState)}
     log_facts = _log_facts(replicator, last, tables, rows, whole_log=run.interval is not None)
     if stream.lost is None:
@@ -218,10 +218,8 @@ def _with_first_copies(
     return tuple(replace(table, first_copy=stopped.get(table.task.table)) for table in tables)
 
 
-def _with_window_beside(tables: tuple[TableFacts, ...], beside: RunBeside, sealed: int) -> tuple[TableFacts, ...]:
-    return tuple(
-        replace(table, missed_by=beside.run_id) if beside.misses(table.task, sealed) else table for table in tables
-    )
+def _with_window_beside(tables: tuple[TableFacts, ...], beside: RunBeside) -> tuple[TableFacts, ...]:
+    return tuple(replace(table, missed_by=beside.run_id) if beside.misses(table.task) else table for table in tables)
 
 
 def _with_former_names(replicator: Replicator, tables: tuple[TableFacts, ...]) -> tuple[TableFacts, ...]:

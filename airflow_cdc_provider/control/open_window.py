@@ -151,7 +151,11 @@ def run_beside(replicator: Replicator, run_id: str) -> RunBeside | None:
     if holder is None or holder == run_id:
         return None
     decision = read_decision(replicator, holder)
-    return RunBeside(holder, decision.plan if decision else None)
+    if decision is None:
+        return RunBeside(holder, None)
+    plan = decision.plan
+    ended = replicator.run(holder).latest(plan.sealing_task, plan.opening) if plan.sealing_task else None
+    return RunBeside(holder, plan, has_sealed=ended is not None and ended[1].problem is None)
 
 
 def reopen_stream(replicator: Replicator, facts: Facts, log_info: LogInfo) -> None:

@@ -192,6 +192,13 @@ FIRST_COPIES = (
         ("tests/provider/test_copies_beside_windows.py",),
     ),
     Mutant(
+        "a table is copied beside a comparison that seals windows without it",
+        "airflow_cdc_provider/core/decisions/run_plan.py",
+        'return "verify" if self.compare else ""',
+        'return ""',
+        ("tests/provider/test_copies_beside_windows.py",),
+    ),
+    Mutant(
         "a window beside a copy may have been read by other settings",
         "airflow_cdc_provider/core/decisions/run_beside.py",
         "(unknown or one.log_sha256 == other.log_sha256)",

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from airflow_cdc_provider.control.dry_run import dry_run
-from airflow_cdc_provider.control.open_window import delete_decision
 from airflow_cdc_provider.core.decisions.commands import CommandKind, CommandStatus
 from airflow_cdc_provider.core.decisions.run_decision import RunDecision
+from airflow_cdc_provider.core.decisions.steps import StepKind
+from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.spec.conditions import Comparison, Condition
 from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.core.table.states import TableState
@@ -63,10 +64,32 @@ def test_an_added_table_is_copied_after_the_window_that_another_run_reads_withou
 
 def test_no_table_is_copied_beside_a_run_that_has_not_decided_yet(harness: RunHarness) -> None:
     reads_without_b(harness)
-    delete_decision(harness.replicator, "r2")
+    harness.replicator.run("r2").delete_decision()
     beside = harness.open("r3")
     assert beside.plan.copy == ()
     assert f"{B}: its copy begins after the window that run r2 reads without it" in beside.notes
+
+
+def test_no_table_is_copied_beside_a_comparison_that_seals_windows_without_it(harness: RunHarness) -> None:
+    select(harness, TableRule(A))
+    harness.run("r1")
+    harness.request(CommandKind.VERIFY, A)
+    comparing = harness.open("r2")
+    assert comparing.plan.compare == (A,) and not comparing.plan.extract
+    select(harness, TableRule(A), TableRule(B))
+    assert harness.open("r3").plan.copy == ()
+    harness.close("r3")
+    harness.spark(comparing)
+    assert harness.open("r4").plan.copy == (B,), "the comparison has ended"
+
+
+def test_no_table_is_copied_beside_an_extract_that_may_seal_another_window(harness: RunHarness) -> None:
+    reading = reads_without_b(harness)
+    harness.extract(reading.plan)
+    harness.write_result("r2", "extract", StepKind.EXTRACT, [], problem=Problem("SRC001", "the source went away"))
+    assert harness.open("r3").plan.copy == (), "it is tried again"
+    harness.write_result("r2", "extract", StepKind.EXTRACT, [])
+    assert harness.open("r4").plan.copy == (B,)
 
 
 def test_a_table_is_copied_beside_a_run_that_reads_no_window(harness: RunHarness) -> None:

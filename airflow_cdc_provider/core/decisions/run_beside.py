@@ -10,17 +10,20 @@ from airflow_cdc_provider.core.decisions.steps import TableTask
 
 @dataclass(frozen=True)
 class RunBeside:
-    """The other run that holds the stream lane. ``plan``: None if it has not decided yet."""
+    """The other run that holds the stream lane. ``plan``: None if it has not decided yet. ``has_sealed``: its step
+    that seals windows has ended. Until then another window may follow: an extract seals several after a hole, and a
+    comparison one for each table."""
 
     run_id: str
     plan: RunPlan | None
+    has_sealed: bool = False
 
-    def misses(self, task: TableTask, sealed: int) -> bool:
-        """Whether it may seal a window after ``sealed`` without the table, or with records that other settings of the
-        table select."""
+    def misses(self, task: TableTask) -> bool:
+        """Whether it may seal another window without the table, or with records that other settings of the table
+        select."""
         if self.plan is None:
             return True
-        if not self.plan.extract or self.plan.sealed < sealed:
+        if self.has_sealed or not self.plan.sealing_task:
             return False
         return not any(_same_records(task, other) for other in self.plan.tables)
 

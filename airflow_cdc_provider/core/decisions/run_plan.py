@@ -56,5 +56,12 @@ class RunPlan:
     hash_key_id: str = ""
     definition: str = ""
 
+    @property
+    def sealing_task(self) -> str:
+        """The task that seals windows of the source's stream; empty if none does."""
+        if self.extract:
+            return "extract"
+        return "verify" if self.compare else ""
+
     def named(self, names: tuple[str, ...]) -> tuple[TableTask, ...]:
         return tuple(task for task in self.tables if task.table in names)
