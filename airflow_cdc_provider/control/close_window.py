@@ -63,7 +63,8 @@ def close_window(replicator: Replicator, run_id: str, failed: Sequence[str], log
         if decision is None:
             return _not_opened(run_id)
         if decision.outdated:
-            return CloseResult()
+            stopped = (decision.stop,) if decision.stop else ()
+            return CloseResult(problems=stopped, of_run=stopped)
         return _close(replicator, decision, failed, log_info)
     finally:
         for claim in replicator.state.claims(replicator.name):

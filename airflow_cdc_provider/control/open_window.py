@@ -26,6 +26,7 @@ from airflow_cdc_provider.control.replicator import LogInfo, Replicator
 from airflow_cdc_provider.control.replicator_changes import register
 from airflow_cdc_provider.control.rewind import finish_rewind, rewinding_tables
 from airflow_cdc_provider.control.table_rows import opening_rows
+from airflow_cdc_provider.core.decisions.backfills import outdated_backfill
 from airflow_cdc_provider.core.decisions.commands import CommandKind
 from airflow_cdc_provider.core.decisions.facts import Facts
 from airflow_cdc_provider.core.decisions.run_beside import RunBeside
@@ -51,8 +52,8 @@ def open_window(replicator: Replicator, run: RunContext, log_info: LogInfo) -> R
 
     Writes ``plan.json`` for later tasks to the run's folder. Does nothing else if the copies belong to another state
     store: their drops, commands and rewinds are of that one. Does nothing at all if a run with a later version of the
-    YAML was opened before. Raises Blocked (CMD020 to CMD023) if the
-    replicator was deleted, renamed or moved."""
+    YAML was opened before; a backfill is stopped then, since no later run does its work. Raises Blocked (CMD020
+    to CMD023) if the replicator was deleted, renamed or moved."""
     name, state = replicator.name, replicator.state
     newest = register(state, replicator.definition, run.dag_version)
     replicator.run(run.run_id).delete_decision()  # close_window must not use that of an earlier opening
@@ -119,7 +120,9 @@ def _start(replicator: Replicator, run: RunContext, decision: RunDecision, obser
 def _leave_to_newer(replicator: Replicator, run: RunContext) -> RunDecision:
     plan = RunPlan(run.run_id, run.mode, replicator.log.identity() or "", replicator.state.owner(), 0, {}, ())
     note = "this run has an earlier version of the YAML than the last one, and does nothing: start a new run"
-    decision = RunDecision(replicator.name, plan, replicator.state.now(), notes=(note,), outdated=True)
+    stop = None if run.interval is None else outdated_backfill(replicator.name, run.run_id, run.interval)
+    notes = () if stop else (note,)
+    decision = RunDecision(replicator.name, plan, replicator.state.now(), notes=notes, stop=stop, outdated=True)
     _write_decision(replicator, run.run_id, decision)
     return decision
 

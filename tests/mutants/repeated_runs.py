@@ -24,7 +24,14 @@ REPEATED_RUNS = (
         "the close of a run of an earlier version ends commands and acknowledges the source",
         f"{CONTROL}/close_window.py",
         "if decision.outdated:",
-        "if decision.outdated and decision.stop:",
+        "if decision.outdated and not decision.notes:",
+        (EARLIER,),
+    ),
+    Mutant(
+        "a backfill of an earlier version ends as a success with nothing done",
+        f"{CONTROL}/close_window.py",
+        "return CloseResult(problems=stopped, of_run=stopped)",
+        "return CloseResult()",
         (EARLIER,),
     ),
     Mutant(

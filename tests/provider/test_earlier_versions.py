@@ -11,6 +11,7 @@ from airflow.sdk.exceptions import AirflowSkipException
 from airflow_cdc_provider.control.observe import RunContext
 from airflow_cdc_provider.control.replicator_changes import register
 from airflow_cdc_provider.core.decisions.commands import CommandKind
+from airflow_cdc_provider.core.decisions.run_plan import Mode
 from airflow_cdc_provider.core.spec.definition import Definition, TableRule, whole_fingerprint
 from airflow_cdc_provider.core.table.state_rows import TableRow
 from airflow_cdc_provider.core.table.states import TableState
@@ -60,6 +61,21 @@ def test_a_run_of_an_earlier_version_seals_and_acknowledges_nothing_and_ends_no_
     harness.definition = newest
     assert harness.run(RunContext("r3", dag_version=SECOND)).problems == ()
     assert (harness.control(A).window, harness.control(B).state.name) == (3, TableState.REPLICATING)
+
+
+def test_a_backfill_of_an_earlier_version_fails_since_no_later_run_does_its_work(harness: RunHarness) -> None:
+    interval = ("2024-03-01T00:00:00+00:00", "2024-03-02T00:00:00+00:00")
+    before = (harness.replicator.log.sealed(), harness.state.tables("shop"), registered(harness))
+    harness.definition = first_version(harness)
+    decision = harness.open(RunContext("b1", Mode.REPAIR, interval, dag_version=FIRST))
+    assert decision.outdated and decision.stop
+    (problem,) = harness.close("b1").problems
+    assert problem == decision.stop and problem.code == "RUN007"
+    assert problem.do == (
+        "airflow backfill create --dag-id shop --from-date 2024-03-01T00:00:00+00:00 "
+        "--to-date 2024-03-01T00:00:00+00:00 --reprocess-behavior failed --run-on-latest-version"
+    )
+    assert before == (harness.replicator.log.sealed(), harness.state.tables("shop"), registered(harness))
 
 
 def test_a_later_version_may_leave_out_a_table_and_be_what_an_earlier_one_was(harness: RunHarness) -> None:

@@ -96,3 +96,18 @@ def _older_than_the_log(facts: Facts, oldest: Manifest) -> Problem:
         do=f"narrow the interval, or copy again: airflow cdc resync {facts.definition.name}",
         data="nothing was changed",
     )
+
+
+def outdated_backfill(replicator: str, run_id: str, interval: tuple[str, str]) -> Problem:
+    """Of a backfill with an earlier version of the YAML than that of the last run."""
+    start = interval[0]
+    return Problem(
+        "RUN007",
+        "this backfill has an earlier version of the YAML than the last run",
+        where=f"run {run_id}",
+        found=f"the interval {start} to {interval[1]}, which no other run repairs or copies",
+        allowed="the version of the last run, or a later one",
+        do=f"airflow backfill create --dag-id {replicator} --from-date {start} --to-date {start} "
+        "--reprocess-behavior failed --run-on-latest-version",
+        data="nothing was read or written",
+    )

@@ -41,7 +41,8 @@ class RunDecision:
     ``raise_fence``: tables that another tool restored. ``new``: tables that are not copied yet. ``gone``: tables that
     the source no longer lists, and that are not blocked. ``follow``: the tasks to run next. ``at``: the time of the
     source's status, UTC in ISO 8601 format; ``source_at``: the same by the source's clock, empty if it shows none.
-    ``outdated``: a run with a later version of the YAML was opened before, and this one does nothing.
+    ``outdated``: a run with a later version of the YAML was opened before, and this one does nothing;
+    a backfill has a ``stop`` then.
     ``unread``: the source has changes that this run does not read. ``pending``: the ids of the open commands."""
 
     replicator: str
