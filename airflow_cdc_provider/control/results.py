@@ -69,6 +69,10 @@ class Results:
         step = self.steps.get("verify")
         return step is not None and step.problem is None and "verify" not in self.failed
 
+    def has_skipped(self, task_id: str) -> bool:
+        """Whether a task neither failed nor left a result."""
+        return task_id not in self.steps and task_id not in self.failed
+
     def decided(self, table: str) -> dict[str, str]:
         """Bad record → the decision by which the run applied or discarded it."""
         return {record: one for result in self.of_table(table) for record, one in result.decided.items()}

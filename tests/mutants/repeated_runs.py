@@ -77,6 +77,13 @@ REPEATED_RUNS = (
         (REPEATED,),
     ),
     Mutant(
+        "a skipped comparison ends its command as failed",
+        f"{CONTROL}/results.py",
+        "return task_id not in self.steps and task_id not in self.failed",
+        "return False",
+        (REPEATED,),
+    ),
+    Mutant(
         "a comparison replaces a later one",
         f"{CORE}/proof/schedule.py",
         "if before is not None and before.at > at:",

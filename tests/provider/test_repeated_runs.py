@@ -144,6 +144,16 @@ def test_a_comparison_that_failed_proves_nothing_by_what_an_earlier_one_found(ha
     assert harness.state.tables("shop")[A].verified == before
 
 
+def test_a_skipped_comparison_leaves_its_command_to_a_later_run(harness: RunHarness) -> None:
+    command = harness.request(CommandKind.VERIFY)
+    assert harness.open("r2").follow == ("verify", "close_window")
+    assert harness.close("r2").problems == ()
+    assert [one.id for one in harness.state.pending("shop")] == [command.id]
+    harness.run("r3")
+    ended = harness.state.command(command.id)
+    assert ended is not None and ended.outcome.startswith("identical")
+
+
 def test_a_cleared_close_gives_its_comparison_no_later_time(harness: RunHarness) -> None:
     harness.request(CommandKind.VERIFY)
     decision = harness.open("r2")
