@@ -37,6 +37,7 @@ from airflow_cdc_provider.core.spec.definition import format_duration
 from airflow_cdc_provider.core.table.copies import source_table
 from airflow_cdc_provider.core.table.state_rows import Lane, TableRow
 from airflow_cdc_provider.core.table.states import TAKES_CHANGES, WITHOUT_COPY, TableState
+from airflow_cdc_provider.staging.whole_windows import WholeWindows
 
 STREAM_STEPS = ("extract", "stage", "merge")
 
@@ -161,9 +162,10 @@ def _late_tables(rows: Iterable[TableRow], allowed: timedelta, now: str) -> Iter
 
 def _publish_cut(replicator: Replicator, rows: Mapping[str, TableRow], sealed: int, log_info: LogInfo) -> None:
     """One for each target. A target that does not answer delays its cut by one run. Nothing else depends on it."""
+    windows = WholeWindows(replicator.log)
     for target in replicator.targets:
         try:
-            cut = publish_cut(replicator, target, rows.values(), sealed)
+            cut = publish_cut(replicator, target, rows.values(), sealed, windows)
         except UNREADABLE as error:
             log_info(f"no published cut: {error}")
             continue

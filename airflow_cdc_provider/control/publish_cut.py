@@ -10,17 +10,19 @@ from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.table.copies import target_of_copy
 from airflow_cdc_provider.core.table.published_cut import Cut, CutTable, select_cut_tables
 from airflow_cdc_provider.core.table.state_rows import TableRow
+from airflow_cdc_provider.staging.whole_windows import WholeWindows
 
 READERS = 8
 
 
-def publish_cut(replicator: Replicator, target: str, rows: Iterable[TableRow], sealed: int) -> Cut | None:
+def publish_cut(
+    replicator: Replicator, target: str, rows: Iterable[TableRow], sealed: int, windows: WholeWindows
+) -> Cut | None:
     """The cut of the copies in one target, given by its name. None if they are not at one window, or one has a newer
     commit than its row. Raises TargetUnavailable."""
     of_target = (row for row in rows if target_of_copy(row.table) == target)
-    candidates = select_cut_tables(
-        (row for row in of_target if not _is_before_cut_windows(replicator, row, sealed)), sealed
-    )
+    passed = (row for row in of_target if not _is_before_cut_windows(windows, row, sealed))
+    candidates = select_cut_tables(passed, sealed)
     if not candidates:
         return None
     with ThreadPoolExecutor(READERS) as pool:
@@ -36,12 +38,12 @@ def publish_cut(replicator: Replicator, target: str, rows: Iterable[TableRow], s
     return cut
 
 
-def _is_before_cut_windows(replicator: Replicator, row: TableRow, sealed: int) -> bool:
+def _is_before_cut_windows(windows: WholeWindows, row: TableRow, sealed: int) -> bool:
     """Whether all windows since the table's copy end before changes that the copy may contain."""
     control = row.control
     if control is None or control.high is None or row.passed < max(control.high, sealed):
         return False
-    return not replicator.log.is_replayed(control.source_table, control.high, row.passed)
+    return not windows.is_replayed(control.source_table, control.high, row.passed)
 
 
 def _cut_table(replicator: Replicator, row: TableRow) -> CutTable | None:

@@ -20,6 +20,7 @@ from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.table.control_record import split_token
 from airflow_cdc_provider.core.times import utc_now
 from airflow_cdc_provider.staging.transfer import copy_files
+from airflow_cdc_provider.staging.whole_windows import WholeWindows
 from airflow_cdc_provider.targets.target import ReleasesTables, TakesOverTables, TargetState
 
 
@@ -117,8 +118,9 @@ def _refresh_rows(renamed: Replicator) -> None:
 
 def _replace_cut(former: Replicator, renamed: Replicator) -> None:
     if sealed := renamed.log.sealed():
+        windows = WholeWindows(renamed.log)
         for name in renamed.targets:
-            publish_cut(renamed, name, renamed.state.tables(renamed.name).values(), sealed)
+            publish_cut(renamed, name, renamed.state.tables(renamed.name).values(), sealed, windows)
     for target in map(former.targets.named, former.targets):
         if isinstance(target, ReleasesTables):
             target.withdraw_cut()

@@ -64,21 +64,6 @@ class ChangeLog:
                 return int(name)
         return 0
 
-    def is_replayed(self, table: str, first: int, last: int) -> bool:
-        """Whether one of these windows contains every change of the table that the source had when the window began: a
-        row that was read earlier is not set back after it. A window that was removed counts as one. Raises what
-        ``manifest`` raises if ``last`` is missing."""
-        if first > last:
-            return False
-        if self._is_whole(table, last):
-            return True
-        oldest = max(self.oldest(), 1)
-        return first < oldest or any(self._is_whole(table, number) for number in range(last - 1, first - 1, -1))
-
-    def _is_whole(self, table: str, window: int) -> bool:
-        part = self.manifest(window).tables.get(table)
-        return part is not None and not part.cut
-
     def manifest(self, window: int) -> Manifest:
         """Raises StagingInvalid: STG001 if the window is missing, STG002 if its manifest is damaged."""
         path = change_log.manifest_path(window)

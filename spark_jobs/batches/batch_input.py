@@ -296,7 +296,7 @@ class BatchInput:
     def _high(self) -> int | None:
         """A later one if the batch reaches the high watermark of the copy, and the windows from there on were cut."""
         high, window = self.control.high, self.plan.window
-        if high is None or window < high or self.job.log.is_replayed(self.task.source_table, high, window):
+        if high is None or window < high or self.job.whole_windows.is_replayed(self.task.source_table, high, window):
             return None
         return window + 1
 

@@ -157,8 +157,8 @@ class RecordPartitioner(Generic[E]):
         return entries.of(map(CarriedRecord, records))
 
     def _fetch_records(self, earlier: Iterable[CarriedRecord], fetch: FetchedRows, entries: E) -> list[CarriedRecord]:
-        log, table, window = self.batch.job.log, self.batch.task.source_table, self.batch.plan.window
-        still = [row for row in earlier if not log.is_replayed(table, int(row.until or 0), window)]
+        windows, table, last = self.batch.job.whole_windows, self.batch.task.source_table, self.batch.plan.window
+        still = refetch.not_replayed(list(earlier), windows, table, last)
         new = [refetch.fetch_record(row, self.batch.now, self.batch.job.log.sealed()) for row in fetch.rows]
         return refetch.with_returned_rows([*still, *new], entries)
 

@@ -23,6 +23,7 @@ from airflow_cdc_provider.core.log.quarantine import own_key
 from airflow_cdc_provider.core.table.schema import Regime, TableSchema
 from airflow_cdc_provider.core.table.source_names import in_shell
 from airflow_cdc_provider.staging.change_log import ChangeLog
+from airflow_cdc_provider.staging.whole_windows import WholeWindows
 from spark_jobs.quarantine.entries import Entries
 from spark_jobs.runtime.job import Job
 from spark_jobs.windows import driver_reads
@@ -142,6 +143,12 @@ def fetch_record(row: ChangeRecord, now: str, sealed: int) -> CarriedRecord:
     """The carry-over's record of a fetched row; window ``sealed`` was the last one when it was fetched."""
     taken = replace(row, before=None, after=None)
     return CarriedRecord(taken, Carried.FETCHED, now, None, str(sealed + NEXT_WINDOWS))
+
+
+def not_replayed(fetched: Sequence[CarriedRecord], windows: WholeWindows, table: str, last: int) -> list[CarriedRecord]:
+    """The rows whose earlier changes may be in a window after ``last``. Thousands of rows have few distinct windows."""
+    replayed = {until: windows.is_replayed(table, int(until or 0), last) for until in {row.until for row in fetched}}
+    return [row for row in fetched if not replayed[row.until]]
 
 
 def with_returned_rows(fetched: Sequence[CarriedRecord], entries: Entries) -> list[CarriedRecord]:

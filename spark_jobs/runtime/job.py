@@ -24,6 +24,7 @@ from airflow_cdc_provider.core.spec.engines import EngineUse
 from airflow_cdc_provider.core.table.copies import target_of_copy
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.staging.open_store import open_log
+from airflow_cdc_provider.staging.whole_windows import WholeWindows
 from airflow_cdc_provider.targets import costs
 from airflow_cdc_provider.targets.registry import Targets, open_targets
 from airflow_cdc_provider.targets.target import TargetTables
@@ -94,6 +95,10 @@ class Resources:
         return open_log(self.definition, self.secrets.staging)
 
     @cached_property
+    def whole_windows(self) -> WholeWindows:
+        return WholeWindows(self.log)
+
+    @cached_property
     def connector(self) -> SourceConnector:
         return open_source(self.definition, self.secrets.source, RegistryAccess(self.secrets.registry, self.log))
 
@@ -140,6 +145,10 @@ class Job:
     @property
     def log(self) -> ChangeLog:
         return self.resources.log
+
+    @property
+    def whole_windows(self) -> WholeWindows:
+        return self.resources.whole_windows
 
     @property
     def source(self) -> SourceConnector:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from airflow_cdc_provider.control import publish_cut
+from airflow_cdc_provider.core.log.carry_over import Carried
 from airflow_cdc_provider.core.log.change_log import Manifest, TableSlice, manifest_path
 from airflow_cdc_provider.core.serde import from_plain, to_plain
 from airflow_cdc_provider.core.table.control_record import ControlRecord
@@ -18,6 +19,9 @@ from airflow_cdc_provider.core.table.state_rows import TableRow
 from airflow_cdc_provider.core.table.states import State, TableState
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.staging.local_store import LocalStore
+from airflow_cdc_provider.staging.whole_windows import WholeWindows
+from spark_jobs.quarantine.refetch import not_replayed
+from spark_jobs.windows.driver_reads import CarriedRecord
 
 
 def row(table: str, passed: int, state: TableState = TableState.REPLICATING) -> TableRow:
@@ -48,10 +52,59 @@ def test_a_copy_is_replayed_by_a_window_that_ends_where_its_source_ended(
         log.seal(Manifest("log", number, 1, {}, {}, "", "x", "2026-01-01", tables))
     record = ControlRecord("r", "b", "log", "me", "a", 1, 1, "f", State(TableState.REPLICATING, "2026-01-01"), high=2)
     one = replace(row("b", passed), control=record)
-    assert log.is_replayed("b", 2, passed) == replayed
-    assert publish_cut._is_before_cut_windows(SimpleNamespace(log=log), one, passed) != replayed  # type: ignore[arg-type]
+    windows = WholeWindows(log)
+    assert windows.is_replayed("b", 2, passed) == replayed
+    assert publish_cut._is_before_cut_windows(windows, one, passed) != replayed
     log.store.delete(manifest_path(1))
-    assert log.is_replayed("b", 1, passed), "a window that was removed counts"
+    assert WholeWindows(log).is_replayed("b", 1, passed), "a window that was removed counts"
+
+
+class CountingLog(ChangeLog):
+    def __init__(self, folder: Path) -> None:
+        super().__init__(LocalStore(str(folder)))
+        self.read = list[int]()
+
+    def manifest(self, window: int) -> Manifest:
+        self.read.append(window)
+        return super().manifest(window)
+
+
+def cut_windows(folder: Path, number: int, names: Iterable[str]) -> CountingLog:
+    log, tables = CountingLog(folder), {name: TableSlice("", cut="size") for name in names}
+    for window in range(1, number + 1):
+        log.seal(Manifest("log", window, 1, {}, {}, "", "x", "2026-01-01", tables))
+    return log
+
+
+def test_each_manifest_is_read_once_for_all_tables_and_rows(tmp_path: Path) -> None:
+    tables = [f"t{number}" for number in range(50)]
+    log = cut_windows(tmp_path, 20, tables)
+    windows = WholeWindows(log)
+    assert not any(windows.is_replayed(table, 1, 20) for table in tables)
+    assert sorted(log.read) == list(range(1, 21))
+
+
+def test_rows_that_were_fetched_at_one_time_have_one_answer(tmp_path: Path) -> None:
+    log, asked = cut_windows(tmp_path, 3, "a"), list[int]()
+
+    class Asked(WholeWindows):
+        def is_replayed(self, table: str, first: int, last: int) -> bool:
+            asked.append(first)
+            return super().is_replayed(table, first, last)
+
+    record: Any = None
+    rows = [CarriedRecord(record, Carried.FETCHED, until=until) for until in ("2", "3", None) for _ in range(100)]
+    assert not_replayed(rows, Asked(log), "a", 3) == rows[:200]
+    assert sorted(asked) == [0, 2, 3]
+
+
+def test_a_window_that_another_run_removes_meanwhile_counts_as_one(tmp_path: Path) -> None:
+    log = cut_windows(tmp_path, 4, "a")
+    windows = WholeWindows(log)
+    assert not windows.is_replayed("a", 3, 4)
+    log.store.delete(manifest_path(1))
+    log.store.delete(manifest_path(2))
+    assert windows.is_replayed("a", 2, 4)
 
 
 def test_a_window_of_an_earlier_version_counts_as_one_that_ends_where_its_source_ended() -> None:

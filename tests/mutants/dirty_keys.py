@@ -24,8 +24,8 @@ DIRTY_KEYS = (
     Mutant(
         "the time of a fetch is dropped after two windows of any length",
         "spark_jobs/quarantine/partitioning.py",
-        "if not log.is_replayed(table, int(row.until or 0), window)]",
-        "if int(row.until or 0) > window]",
+        "refetch.not_replayed(list(earlier), windows, table, last)",
+        "[row for row in earlier if int(row.until or 0) > last]",
         (CUT,),
     ),
     Mutant(
@@ -37,10 +37,24 @@ DIRTY_KEYS = (
     ),
     Mutant(
         "a cut contains a copy whose later windows end early",
-        "airflow_cdc_provider/staging/change_log.py",
-        "return part is not None and not part.cut",
-        "return part is not None",
+        "airflow_cdc_provider/staging/whole_windows.py",
+        "for table, part in parts.items() if not part.cut)",
+        "for table, part in parts.items())",
         ("tests/core/test_published_cut.py",),
+    ),
+    Mutant(
+        "the cut reads a manifest for each table",
+        "airflow_cdc_provider/staging/whole_windows.py",
+        "if window not in self._known:",
+        "if True:",
+        ("tests/core/test_published_cut.py::test_each_manifest_is_read_once_for_all_tables_and_rows",),
+    ),
+    Mutant(
+        "each fetched row has its own search",
+        "spark_jobs/quarantine/refetch.py",
+        "return [row for row in fetched if not replayed[row.until]]",
+        "return [row for row in fetched if not windows.is_replayed(table, int(row.until or 0), last)]",
+        ("tests/core/test_published_cut.py::test_rows_that_were_fetched_at_one_time_have_one_answer",),
     ),
     Mutant(
         "a row that was deleted is fetched where deletes are ignored",

@@ -20,6 +20,7 @@ from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.steps import StepKind
 from airflow_cdc_provider.core.spec.definition import TableRule, Target
 from airflow_cdc_provider.core.table.state_rows import TableRow
+from airflow_cdc_provider.staging.whole_windows import WholeWindows
 from airflow_cdc_provider.targets.naming import default_name
 from airflow_cdc_provider.targets.registry import Targets
 from spark_jobs import extract, merge, snapshot, stage
@@ -81,7 +82,8 @@ class PublishedTables:
         targets = Targets(one.definition, lambda _: one.target)
         worker = Worker(one.definition, one.source, targets, one.log, None)  # type: ignore[arg-type]
         if sealed:
-            assert publish_cut(worker, "default", [self._row(table) for table in TABLES], sealed) is not None
+            rows = [self._row(table) for table in TABLES]
+            assert publish_cut(worker, "default", rows, sealed, WholeWindows(one.log)) is not None
 
     def _row(self, table: str) -> TableRow:
         target = default_name(table)
