@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,9 +15,11 @@ import pytest
 
 from airflow_cdc_provider.connectors.decoders.common.message import Message
 from airflow_cdc_provider.connectors.source import HoleFound, StreamItem
+from airflow_cdc_provider.connectors.transports.kafka import source as kafka_source
 from airflow_cdc_provider.connectors.transports.kafka.cluster import Cluster
 from airflow_cdc_provider.connectors.transports.kafka.positions import Channel, Span
 from airflow_cdc_provider.connectors.transports.kafka.source import KafkaSource
+from airflow_cdc_provider.connectors.transports.kafka.topic_tables import TopicTables
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import SourceUnavailable
@@ -70,6 +72,24 @@ def test_each_run_refuses_the_tables_of_a_compacted_topic(topics: Topics) -> Non
     assert topics.source().refused(tasks) == {}
     topics.set(topic, **{"cleanup.policy": "compact,delete"})
     assert {table: one.code for table, one in topics.source().refused(tasks).items()} == {"d.t": "SRC078"}
+
+
+def test_topics_and_tables_are_compared_once_for_all_tables(topics: Topics, monkeypatch: pytest.MonkeyPatch) -> None:
+    built = list[Mapping[str, frozenset[str]]]()
+
+    def counted(first: Mapping[str, frozenset[str]], *settings: Any) -> TopicTables:
+        built.append(first)
+        return TopicTables(first, *settings)
+
+    topic = topics.make("d.t")
+    topics.send(topic, messages())
+    topics.send(topics.make("d.u"), as_u(messages()))
+    tasks = topics.tasks()
+    topics.window({}, tasks)
+    monkeypatch.setattr(kafka_source, "TopicTables", counted)
+    assert topics.source().refused(tasks) == {} and len(built) == 1
+    topics.set(topic, **{"cleanup.policy": "compact,delete"})
+    assert list(topics.source().refused([*tasks] * 5)) == ["d.t"] and len(built) == 3
 
 
 def test_a_tombstone_whose_delete_was_removed_is_a_hole_of_its_table(topics: Topics) -> None:

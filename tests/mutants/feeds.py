@@ -129,6 +129,13 @@ FEEDS = (
         ("tests/connectors/test_kafka_topic_tables.py",),
     ),
     Mutant(
+        "each run compares all topics with all tables, also where none is compacted",
+        "airflow_cdc_provider/connectors/transports/kafka/source.py",
+        "if not compacted:",
+        "if False:",
+        ("tests/connectors/test_kafka_source.py::test_topics_and_tables_are_compared_once_for_all_tables",),
+    ),
+    Mutant(
         "only tables of the first messages have lost messages",
         "airflow_cdc_provider/connectors/transports/kafka/source.py",
         "if topic in topic_tables.topics_of(of_table)",

@@ -235,9 +235,12 @@ class KafkaSource(FeedSource):
 
     def _tables_in(self, topic: str, tables: Sequence[TableTask]) -> list[str]:
         """Those of ``tables`` that the topic may contain; it may be one that does not exist any more."""
-        names = {task.table: self.names_of(task.name_in_source) for task in tables}
+        names = self._names_of_each(tables)
         topic_tables = self._topic_tables(frozenset[str]().union(*names.values()), [topic])
         return sorted(table for table, of_table in names.items() if topic in topic_tables.topics_of(of_table))
+
+    def _names_of_each(self, tables: Sequence[TableTask]) -> dict[str, frozenset[str]]:
+        return {task.table: self.names_of(task.name_in_source) for task in tables}
 
     def _is_late_in(self, topics: Collection[str], table: str) -> bool:
         """Whether the first messages of no topic show the table, and these topics may contain it."""
@@ -256,17 +259,20 @@ class KafkaSource(FeedSource):
 
     def refused(self, tables: Sequence[TableTask]) -> Mapping[str, Problem]:
         """Those in compacted topics."""
-        topics = {task.table: self._topics_with([task.table]) for task in tables}
         compacted = self._compacted_in(tables)
-        found = {table: [topic for topic in compacted if topic in own] for table, own in topics.items()}
-        return {table: replace(_compacted(own[0]), table=table) for table, own in found.items() if own}
+        if not compacted:
+            return {}
+        names = self._names_of_each(tables)
+        topic_tables = self._topic_tables(frozenset[str]().union(*names.values()))
+        found = {table: topic_tables.topics_of(own).intersection(compacted) for table, own in names.items()}
+        return {table: replace(_compacted(min(own)), table=table) for table, own in found.items() if own}
 
     def transport_problems(self, tables: Sequence[TableTask]) -> Iterator[Problem]:
         yield from map(_compacted, self._compacted_in(tables))
         yield from self.topic_problems()
 
     def _compacted_in(self, tables: Sequence[TableTask]) -> list[str]:
-        return self.cluster.compacted_topics(sorted(self._topics_with([task.table for task in tables])))
+        return self.cluster.compacted_topics(sorted(self._topics_with([task.name_in_source for task in tables])))
 
     def topic_problems(self) -> Iterator[Problem]:
         """Without reading messages."""
