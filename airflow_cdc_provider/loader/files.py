@@ -15,7 +15,7 @@ from airflow_cdc_provider.core.spec.selection import is_pattern, matches
 from airflow_cdc_provider.loader.builder import Builder, Unusable
 from airflow_cdc_provider.loader.checks import check
 from airflow_cdc_provider.loader.locations import finder
-from airflow_cdc_provider.loader.nested_folders import overlaps, overlaps_between, used_folders
+from airflow_cdc_provider.loader.nested_folders import Overlap, overlaps, overlaps_between, used_folders
 from airflow_cdc_provider.loader.report import Report
 from airflow_cdc_provider.loader.shared_locations import location_text, shared_location_keys
 from airflow_cdc_provider.loader.types import table_naming
@@ -114,7 +114,8 @@ def _files(folder: Path) -> list[Path]:
 
 def _check_nested_folders(definition: Definition, builder: Builder) -> None:
     reported: set[tuple[str | int, ...]] = set()
-    for one, other in overlaps(list(used_folders(definition))):
+    for overlap in overlaps(list(used_folders(definition))):
+        one, other = overlap.one, overlap.other
         if other.key not in reported:
             reported.add(other.key)
             builder.report.problem(
@@ -123,8 +124,15 @@ def _check_nested_folders(definition: Definition, builder: Builder) -> None:
                 finder(builder, ())(*other.key),
                 found=f"{other.shown}, {one.shown}",
                 allowed=APART,
-                do=f"set another {' '.join(map(str, other.key))}",
+                do=_set_apart(definition.name, overlap),
             )
+
+
+def _set_apart(name: str, overlap: Overlap) -> str:
+    """Copies stay where they are: it is the change log that is moved."""
+    if not overlap.of_staging:
+        return f"set another {' '.join(map(str, overlap.other.key))}"
+    return f"set another staging location; if {name} has run before, first `airflow cdc move {name} --staging URL`"
 
 
 def _clashes(loaded: list[Loaded]) -> dict[str, list[Problem]]:
@@ -170,8 +178,9 @@ def _same_target(loaded: list[Loaded]) -> Iterable[tuple[str, Problem]]:
 def _nested_folders(loaded: list[Loaded]) -> Iterable[tuple[str, Problem]]:
     folders = [(entry, list(used_folders(entry.definition))) for entry in loaded]
     for (first, of_first), (second, of_second) in combinations(folders, 2):
-        pair = next(overlaps_between(of_first, of_second), None)
-        if pair and first.definition.name != second.definition.name:
+        certain = (overlap for overlap in overlaps_between(of_first, of_second) if overlap.certain)
+        overlap = next(certain, None)
+        if overlap and first.definition.name != second.definition.name:
             for entry, other in ((first, second), (second, first)):
                 yield (
                     entry.file,
@@ -179,9 +188,10 @@ def _nested_folders(loaded: list[Loaded]) -> Iterable[tuple[str, Problem]]:
                         "DEF104",
                         f"{entry.definition.name} and {other.definition.name} have folders in one another",
                         f"{entry.file}:{entry.line} name",
-                        found=" and ".join(folder.shown for folder in pair) + f", also in {other.file}",
+                        found=f"{overlap.one.shown} and {overlap.other.shown}, also in {other.file}",
                         allowed=APART,
-                        do="set another location in one of them",
+                        do="set another location in one of them; `airflow cdc move NAME --staging URL` moves staging of a"
+                        " replicator that has run before",
                     ),
                 )
 

@@ -5,36 +5,60 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations, product
 
-from airflow_cdc_provider.core.spec.definition import Definition, Target
-from airflow_cdc_provider.core.spec.selection import is_pattern
+from airflow_cdc_provider.core.spec.definition import Definition, TableRule, Target
+from airflow_cdc_provider.core.spec.selection import is_pattern, matches
 from airflow_cdc_provider.core.storage.locations import FOLDER, parse_location
 from airflow_cdc_provider.loader.types import table_naming
 
 STAGING, TABLES = "staging", "the tables of a target"
-ANY_TABLE = "*"
+ANY_NAME = "*"
 TABLE_NAME = re.compile("[A-Za-z0-9][A-Za-z0-9_]*")
+PLACEHOLDER, WILDCARDS, UNKNOWN = re.compile(r"\{[^}]*\}"), re.compile("[*?]+"), "0unknown0"
+"""``UNKNOWN``: characters that every naming of tables keeps."""
 ICEBERG, NAMESPACE = "iceberg", "cdc"
 """The type of target with a folder for the namespace of its tables, and the default one."""
 
 
 @dataclass(frozen=True)
 class UsedFolder:
-    """``key``: path of its key in the YAML. ``parts``: from the bucket or the root on; the last one may be
-    ``ANY_TABLE``."""
+    """``key``: path of its key in the YAML. ``parts``: from the bucket or the root on. ``names``: of the tables in it,
+    which alone are used; they may contain ``ANY_NAME``."""
 
     what: str
     key: tuple[str | int, ...]
     parts: tuple[str, ...]
+    names: frozenset[str] | None = None
 
     @property
     def shown(self) -> str:
         scheme, bucket, *path = self.parts
         where = f"/{'/'.join(path)}" if scheme == FOLDER else f"{scheme}://{'/'.join((bucket, *path))}"
         return f"{self.what} in {where}"
+
+    def named(self, part: str) -> str:
+        """The name that a table with this folder has here; empty if there is none."""
+        names = self.names or frozenset()
+        if part in names:
+            return part
+        possible = (name for name in sorted(names) if ANY_NAME in name and matches(name, part))
+        return next(possible, "") if TABLE_NAME.fullmatch(part) else ""
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """``certain``: whatever tables the source has."""
+
+    one: UsedFolder
+    other: UsedFolder
+    certain: bool
+
+    @property
+    def of_staging(self) -> bool:
+        return STAGING in (self.one.what, self.other.what)
 
 
 def used_folders(definition: Definition) -> Iterator[UsedFolder]:
@@ -46,45 +70,57 @@ def used_folders(definition: Definition) -> Iterator[UsedFolder]:
         if stage := str(target.options.get("stage") or ""):
             yield UsedFolder("the stage of a target", (*key, "stage"), _parts(stage))
         if target.location:
-            yield from _of_tables(definition, target, (*key, "location"))
+            yield _of_tables(definition, target, (*key, "location"))
 
 
-def overlaps(folders: Sequence[UsedFolder]) -> Iterator[tuple[UsedFolder, UsedFolder]]:
+def overlaps(folders: Sequence[UsedFolder]) -> Iterator[Overlap]:
     """Pairs of which one is the other, or is below it."""
-    yield from ((one, other) for one, other in combinations(folders, 2) if _overlap(one, other))
+    for one, other in combinations(folders, 2):
+        yield from _overlap(one, other)
 
 
-def overlaps_between(
-    folders: Sequence[UsedFolder], others: Sequence[UsedFolder]
-) -> Iterator[tuple[UsedFolder, UsedFolder]]:
-    yield from ((one, other) for one, other in product(folders, others) if _overlap(one, other))
+def overlaps_between(folders: Sequence[UsedFolder], others: Sequence[UsedFolder]) -> Iterator[Overlap]:
+    for one, other in product(folders, others):
+        yield from _overlap(one, other)
 
 
-def _of_tables(definition: Definition, target: Target, key: tuple[str | int, ...]) -> Iterator[UsedFolder]:
+def _of_tables(definition: Definition, target: Target, key: tuple[str | int, ...]) -> UsedFolder:
+    """One for all: a replicator may have thousands of tables."""
     parts = _parts(target.location)
     if target.type == ICEBERG:
-        yield UsedFolder(TABLES, key, (*parts, target.catalog.rpartition(".")[2] or NAMESPACE))
-        return
+        return UsedFolder(TABLES, key, (*parts, target.catalog.rpartition(".")[2] or NAMESPACE))
     name_of = table_naming(target.type)
-    for rule in definition.tables:
-        if not rule.has_copy_in(target.name):
-            continue
-        name = rule.target or ("" if is_pattern(rule.source) else name_of(rule.source))
-        fixed = bool(name) and TABLE_NAME.fullmatch(name)
-        yield UsedFolder(TABLES, key, (*parts, name if fixed else ANY_TABLE))
+    rules = (rule for rule in definition.tables if rule.has_copy_in(target.name))
+    return UsedFolder(TABLES, key, parts, frozenset(_table_name(rule, name_of) for rule in rules))
 
 
-def _overlap(one: UsedFolder, other: UsedFolder) -> bool:
+def _table_name(rule: TableRule, name_of: Callable[[str], str]) -> str:
+    """With ``ANY_NAME`` for what only the source tells."""
+    if rule.target:
+        return PLACEHOLDER.sub(ANY_NAME, rule.target)
+    schema, dot, table = rule.source.rpartition(".")
+    if is_pattern(schema) or not dot or '"' in rule.source:
+        return ANY_NAME if is_pattern(rule.source) else name_of(rule.source)
+    return name_of(f"{schema}.{WILDCARDS.sub(UNKNOWN, table)}").replace(UNKNOWN, ANY_NAME)
+
+
+def _overlap(one: UsedFolder, other: UsedFolder) -> Iterator[Overlap]:
     """Tables are compared by their names, elsewhere; several may read one feed, or use one stage."""
-    if one.what == other.what != STAGING:
-        return False
-    return all(_may_be_equal(*pair) for pair in zip(one.parts, other.parts, strict=False))
+    if one.what == other.what != STAGING or not _is_prefix(one.parts, other.parts):
+        return
+    for tables, inside in ((one, other), (other, one)):
+        if tables.names is not None and len(inside.parts) > len(tables.parts):
+            part = inside.parts[len(tables.parts)]
+            if name := tables.named(part):
+                found = replace(tables, parts=(*tables.parts, name), names=None)
+                yield Overlap(found if one is tables else one, found if other is tables else other, name == part)
+            return
+    yield Overlap(one, other, certain=True)
 
 
-def _may_be_equal(one: str, other: str) -> bool:
-    if ANY_TABLE in (one, other):
-        return TABLE_NAME.fullmatch(other if one == ANY_TABLE else one) is not None
-    return one == other
+def _is_prefix(one: Sequence[str], other: Sequence[str]) -> bool:
+    """One of them, whichever is shorter."""
+    return all(left == right for left, right in zip(one, other, strict=False))
 
 
 def _parts(location: str) -> tuple[str, ...]:

@@ -41,15 +41,29 @@ FILES = (
     Mutant(
         "staging may be in the folder of a table",
         "airflow_cdc_provider/loader/nested_folders.py",
-        "if one.what == other.what != STAGING:",
-        "if STAGING in (one.what, other.what):",
+        "if one.what == other.what != STAGING or not",
+        "if STAGING in (one.what, other.what) or not",
         ("tests/provider/test_loader_nested_folders.py",),
     ),
     Mutant(
         "a pattern has no table with the name of the folder of staging",
         "airflow_cdc_provider/loader/nested_folders.py",
-        "if ANY_TABLE in (one, other):",
-        "if False:",
+        "if ANY_NAME in name and matches(name, part))",
+        "if name == part)",
+        ("tests/provider/test_loader_nested_folders.py",),
+    ),
+    Mutant(
+        "a pattern may have tables of any name",
+        "airflow_cdc_provider/loader/nested_folders.py",
+        ".replace(UNKNOWN, ANY_NAME)",
+        " and ANY_NAME",
+        ("tests/provider/test_loader_nested_folders.py",),
+    ),
+    Mutant(
+        "a replicator is omitted for a table that a pattern may have",
+        "airflow_cdc_provider/loader/files.py",
+        " if overlap.certain)",
+        ")",
         ("tests/provider/test_loader_nested_folders.py",),
     ),
     Mutant(

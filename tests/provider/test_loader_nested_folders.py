@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
+from itertools import combinations
 from pathlib import Path
 
 import pytest
 
 from airflow_cdc_provider.core.errors import DefinitionInvalid
 from airflow_cdc_provider.loader.files import load_folder, load_text
+from airflow_cdc_provider.loader.nested_folders import STAGING, TABLES, UsedFolder, overlaps_between
 
 POSTGRES = "source: {type: postgres, connection: pg, publication: p}"
 FEED = "source: {{type: files, location: {}, format: debezium, topic_prefix: p}}"
@@ -32,6 +35,7 @@ OVERLAPS = {
     "the table is the folder of staging": text(delta("/data/lake"), "/data/lake", name="orders"),
     "the table is the folder of staging, in other words": text(delta("/data//lake/"), "/data/lake", name="orders"),
     "a table of a pattern may be it": text(delta("/data/lake"), "/data/lake", tables="public.*"),
+    "a pattern has one beginning": text(delta("/data/lake"), "/data/lake/sales_cdc", tables="sales.*"),
     "staging is in the table": text(delta("/data/lake"), "/data/lake/orders"),
     "the tables are in staging": text(delta("/data/cdc/shop/lake"), "/data/cdc"),
     "the namespace is in staging": text("{type: iceberg, location: /data}", "/data", name="cdc"),
@@ -46,6 +50,8 @@ APART = {
     "beside a table of another name": text(delta("/data/lake"), "/data/lake/cdc"),
     "beside the namespace": text("{type: iceberg, location: /data/lake, catalog: shop}", "/data/lake/_cdc"),
     "one name begins with the other": text(delta("/data/lake"), "/data/lake/orders_cdc"),
+    "beside the tables of another schema": text(delta("/data/lake"), "/data/lake/staging", tables="sales.*"),
+    "beside tables with one beginning": text(delta("/data/lake"), "/data/lake/staging", tables="public.or*"),
     "another bucket": text(delta("s3://a-lake/x"), "s3://b-lake", name="x"),
 }
 
@@ -78,6 +84,27 @@ def test_used_folders_two_replicators_are_apart(first: str, second: str, tmp_pat
     (tmp_path / "b.yaml").write_text(second)
     loaded = load_folder(tmp_path)
     assert loaded.loaded == {} and {problem.code for problem in loaded.problems} == {"DEF104"}
+
+
+def test_staging_is_moved_and_the_copies_stay() -> None:
+    with pytest.raises(DefinitionInvalid, match="DEF104") as refused:
+        load_text(OVERLAPS["staging is in the table"].encode(), "a.yaml")
+    assert "airflow cdc move shop --staging" in refused.value.problems[0].do
+
+
+def test_a_replicator_is_not_omitted_for_a_table_that_a_pattern_may_have(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(text(delta("/data/lake"), "/data/cdc", tables="public.*"))
+    (tmp_path / "b.yaml").write_text(text(delta("/data/b"), "/data/lake", name="b"))
+    assert load_folder(tmp_path).problems == ()
+
+
+def test_folders_of_many_tables_are_compared_at_once() -> None:
+    parts, names = ("file", "", "data", "lake"), frozenset(f"t{number}*" for number in range(300))
+    tables = UsedFolder(TABLES, ("target",), parts, names)
+    used = [[UsedFolder(STAGING, (), ("file", "", "cdc", str(number))), tables] for number in range(100)]
+    began = time.perf_counter()
+    assert not [found for one, other in combinations(used, 2) for found in overlaps_between(one, other)]
+    assert time.perf_counter() - began < 1
 
 
 def test_several_replicators_have_one_location_of_staging(tmp_path: Path) -> None:
