@@ -20,6 +20,9 @@ BERLIN = ServerZone("Europe/Berlin", HOUR, HOUR)
 NEW_YORK = ServerZone("America/New_York", -5 * HOUR, -5 * HOUR)
 
 
+IN_UTC = ServerZone("Etc/UTC", 0 * HOUR, 0 * HOUR)
+
+
 def present(hours: int) -> ServerZone:
     return ServerZone("SYSTIMESTAMP", (hours - 1) * HOUR, hours * HOUR)
 
@@ -35,6 +38,13 @@ def test_the_remedy_never_names_the_offset_of_a_summer() -> None:
     assert "an hour more" not in zone_problem(BERLIN, options(None), "dbo.t.u").do
 
 
+def test_the_remedy_keeps_an_offset_that_programs_of_a_server_in_utc_may_write() -> None:
+    problem = zone_problem(IN_UTC, options("+02:00"), "dbo.t.u")
+    assert "keep" in problem.do and "+02:00" in problem.do and "+00:00" in problem.do
+    assert "programs" in problem.allowed and "never" not in problem.allowed
+    assert "keep" not in zone_problem(BERLIN, options("+02:00"), "dbo.t.u").do
+
+
 @pytest.mark.parametrize(
     ("zone", "time_zone", "other", "refused"),
     [
@@ -47,6 +57,9 @@ def test_the_remedy_never_names_the_offset_of_a_summer() -> None:
         (present(2), "UTC", False, False),
         (present(-5), "UTC", False, False),  # many programs write UTC
         (present(0), None, False, False),
+        (IN_UTC, "+02:00", True, False),  # a server in UTC does not tell the zone of its programs
+        (present(0), "+09:00", True, False),
+        (IN_UTC, "-05:00", True, False),
         (present(1), None, True, False),  # the summer of UTC, or a zone that a run refuses in its summer
         (present(2), None, True, True),
         (present(-1), None, True, True),

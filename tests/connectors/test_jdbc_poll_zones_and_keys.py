@@ -130,7 +130,8 @@ def test_the_zone_of_mariadb_is_compared(mariadb: EmbeddedMariaDB) -> None:
             cursor.execute("SET GLOBAL time_zone = '+00:00'")
             assert problems(polling(), "zones.t") == []
             named = polling(time_zone="+02:00")
-            assert named.source.refused([named.task("zones.t")])["zones.t"].code == "SRC160"
+            assert problems(named, "zones.t") == ["SRC160"]
+            assert named.source.refused([named.task("zones.t")]) == {}, "programs may write it"
         finally:
             cursor.execute("SET GLOBAL time_zone = %s", (before,))
 

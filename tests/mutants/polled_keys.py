@@ -36,8 +36,15 @@ POLLED_KEYS = (
     Mutant(
         "an offset of which rows are missed is read",
         f"{FOLDER}/server_zone.py",
-        "options.time_zone != UTC and options.offset > zone.most",
-        "options.time_zone != UTC and options.offset > zone.most + timedelta(hours=1)",
+        "options.time_zone != UTC and options.offset > zone.most and",
+        "options.time_zone != UTC and options.offset > zone.most + timedelta(hours=1) and",
+        OFFSETS,
+    ),
+    Mutant(
+        "programs write in the zone of a server in UTC",
+        f"{FOLDER}/server_zone.py",
+        "options.offset > zone.most and not _is_utc(zone)",
+        "options.offset > zone.most",
         OFFSETS,
     ),
     Mutant(

@@ -1,7 +1,8 @@
 """The time zone of a server, compared with the one of the definition.
 
 Timestamps without time zone are mostly written by the server's clock. Read as UTC, those of a zone west of it would
-always be older than what was read last, so no row would ever arrive.
+always be older than what was read last, so no row would ever arrive. A server in UTC says nothing about the zone of
+the programs that write the timestamps, so their offset is believed if it is named.
 """
 
 from __future__ import annotations
@@ -46,6 +47,12 @@ WHERE zone.name = 'TimeZone' GROUP BY zone.reset_val
 """Name, and the least and the greatest UTC offset of the year in seconds. PostgreSQL: what a session has by default,
 because ours is in UTC. SQL Server and Oracle only tell the present offset, which may be that of a summer."""
 
+ALLOWED = "the server's offset in winter; with a lesser one rows arrive late, with a greater one never"
+ALLOWED_IN_UTC = (
+    "the offset of the programs that write the timestamps; rows that the server writes arrive with +00:00 at once, "
+    "with a lesser offset late, with a greater one not"
+)
+
 PRESENT_ONLY = frozenset({"mssql", "oracle"})
 
 UTC = "UTC"
@@ -77,10 +84,15 @@ def is_without_zone(schema: TableSchema, column: str) -> bool:
 
 def is_refused(zone: ServerZone, options: JdbcPollOptions) -> bool:
     """Whether a run refuses the table. With a greater offset than the server's, rows have older timestamps than what
-    was read last, so they never arrive; with a lesser one they arrive late. Many programs write UTC in any zone."""
+    was read last, so they never arrive; with a lesser one they arrive late. Many programs write UTC in any zone, or
+    local time with a server in UTC."""
     if options.time_zone is None:
         return not zone.least <= options.offset <= zone.most
-    return options.time_zone != UTC and options.offset > zone.most
+    return options.time_zone != UTC and options.offset > zone.most and not _is_utc(zone)
+
+
+def _is_utc(zone: ServerZone) -> bool:
+    return zone.most == timedelta(0)
 
 
 def is_other(zone: ServerZone, options: JdbcPollOptions) -> bool:
@@ -91,7 +103,8 @@ def is_other(zone: ServerZone, options: JdbcPollOptions) -> bool:
 
 
 def zone_problem(zone: ServerZone, options: JdbcPollOptions, where: str) -> Problem:
-    """The remedy names the least offset, with which no row is lost, whatever the season."""
+    """The remedy names the least offset, with which no row is lost, whatever the season. An offset that a run does not
+    refuse may be that of the programs."""
     winter = "" if zone.least == zone.most else ", or an hour more if no daylight saving time is in force there now"
     return Problem(
         "SRC160",
@@ -99,9 +112,19 @@ def zone_problem(zone: ServerZone, options: JdbcPollOptions, where: str) -> Prob
         where=where,
         found=f"{zone.name} ({offset_text(zone.most)}) at the server; "
         f"`time_zone` {options.time_zone or 'is not set, so UTC'}",
-        allowed="the server's offset in winter; with a lesser one rows arrive late, with a greater one never",
-        do=f'time_zone: "{offset_text(zone.least)}" under `source`{winter}; the zone of the programs that write the '
-        "timestamps, if it is west of that; `UTC`, if they write UTC",
+        allowed=ALLOWED_IN_UTC if _is_utc(zone) else ALLOWED,
+        do=_kept(options)
+        if _is_utc(zone) and options.time_zone
+        else f'time_zone: "{offset_text(zone.least)}" under '
+        f"`source`{winter}; the zone of the programs that write the timestamps, if it is west of that; `UTC`, if they "
+        "write UTC",
+    )
+
+
+def _kept(options: JdbcPollOptions) -> str:
+    return (
+        f"keep {options.time_zone}, if programs write the timestamps in that zone; "
+        'time_zone: "+00:00" under `source`, if the server writes them'
     )
 
 
