@@ -16,6 +16,7 @@ from airflow_cdc_provider.connectors.sources.jdbc_poll.identities import read_id
 from airflow_cdc_provider.connectors.sources.jdbc_poll.other_rows import OtherRows
 from airflow_cdc_provider.connectors.sources.jdbc_poll.undetected import undetected_changes
 from airflow_cdc_provider.core.log.change_records import Operation
+from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.core.table.identity import TableIdentity, TablePartition, UnloggedChanges, unlogged_changes
 from airflow_cdc_provider.core.table.schema import Column, TableSchema, parse_type
 from tests.connectors.polled_database import images
@@ -141,17 +142,52 @@ def test_a_table_of_sql_server_that_is_created_again_is_another_one(sql_server: 
 
 def test_another_expression_of_a_virtual_column_of_oracle_is_reported() -> None:
     """``ALTER TABLE … MODIFY (v AS (…))`` gives each row another value, and none another timestamp."""
-
-    def identity(expression: str) -> TableIdentity:
-        v = {"name": "v", "type": oracle.NUMBER(9, 0), "nullable": True, "computed": {"sqltext": expression}}
-        named = {"name": "id", "type": oracle.NUMBER(9, 0), "nullable": False}
-        table = polled_table("shop", "t", [named, v], ("id",), "oracle", OtherRows())
-        return read_identities(_OfOracle(), {"shop.t": table})["shop.t"]
-
     schema = SqlServer.schema("id", "v")
-    before, after = identity('"ID"+1'), identity('"ID"*2')
-    assert not unlogged_changes(before, identity('"ID"+1'), schema, schema)
+    before, after = virtual('"ID"+1'), virtual('"ID"*2')
+    assert not unlogged_changes(before, virtual('"ID"+1'), schema, schema)
     assert unlogged_changes(before, after, schema, schema).columns == ("the expression of column v changed",)
+
+
+def virtual(expression: str) -> TableIdentity:
+    v = {"name": "v", "type": oracle.NUMBER(9, 0), "nullable": True, "computed": {"sqltext": expression}}
+    named = {"name": "id", "type": oracle.NUMBER(9, 0), "nullable": False}
+    table = polled_table("shop", "t", [named, v], ("id",), "oracle", OtherRows())
+    return read_identities(_OfOracle(), {"shop.t": table})["shop.t"]
+
+
+def former(identity: TableIdentity) -> TableIdentity:
+    """As control records had it that were written before identities had a form."""
+    columns = {
+        name: {"number": position, "type": column.type.split()[0], "in_rows": True, "length": column.length}
+        for position, (name, column) in enumerate(identity.columns.items(), 1)
+    }
+    record = {"table": "dbo.t", "columns": columns, "last_number": len(columns), "positional": True}
+    return from_plain(TableIdentity, record)
+
+
+def test_an_identity_of_sql_server_in_its_former_form_is_that_of_the_same_table(sql_server: SqlServer) -> None:
+    sql_server.before = former(sql_server.before)
+    assert not sql_server.changes(*TYPES)
+    sql_server.sql("UPDATE sys.columns SET column_id = 9 WHERE name = 'id'")
+    assert sql_server.changes(*TYPES).columns == ("columns id, v, note, at changed positions or names",)
+
+
+def test_another_type_is_found_in_the_former_form(sql_server: SqlServer) -> None:
+    known = former(sql_server.before)
+    other = replace(known.columns["note"], type="NCHAR")
+    sql_server.before = replace(known, columns={**known.columns, "note": other})
+    assert len(sql_server.changes(*TYPES).columns) == 1
+
+
+def test_an_expression_that_the_former_form_lacks_is_no_other_one() -> None:
+    schema, now = SqlServer.schema("id", "v"), virtual('"ID"+1')
+    assert not unlogged_changes(former(now), now, schema, schema)
+
+
+def test_sql_server_has_no_expressions(sql_server: SqlServer) -> None:
+    """Without a permission the catalog hides them, and an expression cannot be altered without a new column."""
+    table = PolledTable("dbo", "t", SqlServer.schema(*TYPES), TYPES, frozenset(), {}, expressions={"v": "([id]+(1))"})
+    assert read_identities(sql_server.connection, {"dbo.t": table})["dbo.t"].columns["v"].expression == ""
 
 
 class _OfOracle(sa.Connection):

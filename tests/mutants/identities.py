@@ -9,7 +9,23 @@ COMPARED = "tests/core/test_comparison_decisions.py"
 CATALOG = "tests/connectors/test_postgres_identities.py"
 PUBLICATION = "tests/connectors/test_postgres_publication.py"
 
+POLLED = "tests/connectors/test_jdbc_poll_identities.py"
+
 IDENTITIES = (
+    Mutant(
+        "an identity in its former form is that of another table",
+        "airflow_cdc_provider/core/table/identity.py",
+        "if known.form != now.form:",
+        "if known.form > now.form:",
+        (POLLED,),
+    ),
+    Mutant(
+        "an expression of SQL Server is compared, which a permission shows",
+        "airflow_cdc_provider/connectors/sources/jdbc_poll/identities.py",
+        'if detail else one.type, expression="")',
+        "if detail else one.type)",
+        (POLLED,),
+    ),
     Mutant(
         "a key that was made anew counts as the former one",
         "airflow_cdc_provider/core/table/identity.py",

@@ -9,7 +9,7 @@ The stream of a polled source contains only what its timestamps show.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from airflow_cdc_provider.core.table.schema import TableSchema
@@ -69,7 +69,8 @@ class TableIdentity:
     ``positional``: column numbers are positions, which change if an earlier column is added or dropped.
     ``membership``: changes each time that the stream starts to carry the table; empty if it does not, and for sources
     without such lists. ``sent``: which of its changes the stream carries; None if that is not known. ``key``: changes
-    each time that the table gets a primary key."""
+    each time that the table gets a primary key. ``form``: what the reader takes of a table, 0 in former records. Two
+    forms are compared in what both have."""
 
     table: str
     columns: Mapping[str, ColumnIdentity]
@@ -82,6 +83,7 @@ class TableIdentity:
     sent: StreamSettings | None = None
     label_versions: Mapping[str, str] = field(default_factory=dict)
     key: str = ""
+    form: int = 0
 
     @property
     def table_id(self) -> str:
@@ -133,6 +135,8 @@ def unlogged_changes(
 ) -> UnloggedChanges:
     """Compare the identities ``known`` of the copy and ``now`` of the catalog. ``copied``: the schema of the copy;
     ``selected``: the schema to copy now. A TRUNCATE counts as a rewrite; only the stream shows that it was one."""
+    if known.form != now.form:
+        now = _in_form_of(known, now)
     if known.table != now.table:
         return UnloggedChanges(rows=("the table was replaced by another one of the same name",))
     partitions = [(known.partitions[id], now.partitions[id]) for id in known.partitions.keys() & now.partitions.keys()]
@@ -153,6 +157,20 @@ def unlogged_changes(
         rejoined=rejoined,
         doubted=_doubted(known, now),
     )
+
+
+def _in_form_of(known: TableIdentity, now: TableIdentity) -> TableIdentity:
+    """``now`` without what one of two forms lacks: the id of the table, numbers that are no positions, the details of a
+    type after its name, expressions. These are as in ``known``."""
+    columns = {name: _column_in_form_of(known.columns.get(name), column) for name, column in now.columns.items()}
+    return replace(now, table=known.table, columns=columns, positional=known.positional or now.positional)
+
+
+def _column_in_form_of(known: ColumnIdentity | None, now: ColumnIdentity) -> ColumnIdentity:
+    if known is None:
+        return now
+    same = known.type.split(" ")[0] == now.type.split(" ")[0]
+    return replace(now, type=known.type if same else now.type, expression=known.expression)
 
 
 def _changed_columns(

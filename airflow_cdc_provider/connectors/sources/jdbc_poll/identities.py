@@ -46,6 +46,10 @@ WHERE s.name = :namespace
 """INFORMATION_SCHEMA has positions, which are used again. The last column: digits of a second, to which the server
 rounds, or the collation whose code page decides which texts a column can have."""
 
+FORM = 1
+"""Of identities with expressions, and of SQL Server with ids of tables, numbers of columns and details of types. SQL
+Server hides expressions without a permission, and none is altered without a new column."""
+
 INTEGERS = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint"})
 TEXTS = frozenset({"tinytext", "text", "mediumtext", "longtext"})
 BLOBS = frozenset({"tinyblob", "blob", "mediumblob", "longblob"})
@@ -77,7 +81,7 @@ def reflected_identity(table: PolledTable) -> TableIdentity:
         )
         for position, (name, kind) in enumerate(table.types.items(), 1)
     }
-    return _identity(table.schema.table, columns, positional=True)
+    return replace(_identity(table.schema.table, columns, positional=True), form=FORM)
 
 
 def _sql_server(connection: sa.Connection, described: Mapping[str, PolledTable]) -> dict[str, TableIdentity]:
@@ -89,9 +93,9 @@ def _sql_server(connection: sa.Connection, described: Mapping[str, PolledTable])
             name = name_of(namespace, table)
             if name not in identities or column not in identities[name].columns:
                 continue
-            known = numbered.setdefault(name, TableIdentity(f"{object_id} {created}", {}, last_number))
+            known = numbered.setdefault(name, TableIdentity(f"{object_id} {created}", {}, last_number, form=FORM))
             one = identities[name].columns[column]
-            one = replace(one, number=number, type=f"{one.type} {detail}" if detail else one.type)
+            one = replace(one, number=number, type=f"{one.type} {detail}" if detail else one.type, expression="")
             numbered[name] = replace(known, columns={**known.columns, column: one})
     return identities | numbered
 
