@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
@@ -132,6 +133,53 @@ def test_a_copy_rounds_no_value_whose_field_was_changed_since_it_began(sandbox: 
         sandbox.retype_field("Invoice__c", number)
         assert amounts() == [Decimal(40)], "Salesforce does not show further digits either"
         sandbox.store.refuse_bulk("Invoice__c")
+
+
+@pytest.mark.parametrize("over_rest", [False, True])
+def test_a_copy_rounds_no_changed_field_because_another_one_has_hidden_digits(
+    sandbox: SalesforceOrg, copy: Copy, over_rest: bool
+) -> None:
+    hidden, changed = double("A__c", 8, 0), double("B__c", 8, 0)
+    for field in (hidden, changed):
+        sandbox.change_field("Invoice__c", field)
+    described = copy.describe("Invoice__c")
+    sandbox.retype_field("Invoice__c", replace(hidden, precision=10, scale=2))
+    sandbox.retype_field("Invoice__c", replace(changed, precision=10, scale=2))
+    sandbox.load("Invoice__c", [{"A__c": 40.25, "B__c": 7.25}])
+    sandbox.retype_field("Invoice__c", hidden)
+    if over_rest:
+        sandbox.store.refuse_bulk("Invoice__c")
+
+    def rows() -> list[dict[str, Any]]:
+        with open_splits(copy.org, described.schema, described) as (read, _):
+            read_rows = (read_split(copy.org, split, described.schema) for split in read.splits)
+            return [row for tables in read_rows for table in tables for row in table.to_pylist()]
+
+    with pytest.raises(SourceUnavailable, match=r"SRC056.*B__c"):
+        rows()
+    sandbox.retype_field("Invoice__c", changed)
+    assert [(row["A__c"], row["B__c"]) for row in rows()] == [(Decimal(40), Decimal(7))]
+
+
+def test_a_page_with_hidden_digits_is_read_once(
+    sandbox: SalesforceOrg, copy: Copy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    number = double("A__c", 8, 0)
+    sandbox.change_field("Invoice__c", replace(number, precision=10, scale=2))
+    sandbox.load("Invoice__c", [{"A__c": 40.25}])
+    sandbox.retype_field("Invoice__c", number)
+    described, requests = copy.describe("Invoice__c"), []
+    send = copy.org.bulk._http.send
+
+    def counted(method: str, path: str, **options: Any) -> Any:
+        requests.append(path)
+        return send(method, path, **options)
+
+    with open_splits(copy.org, described.schema, described) as (read, _):
+        monkeypatch.setattr(copy.org.bulk._http, "send", counted)
+        (split,) = read.splits
+        assert sum(table.num_rows for table in read_split(copy.org, split, described.schema)) == 1
+        assert requests.count(json.loads(split)["page"]) == 1
 
 
 def test_case_33_tokens_that_expire_at_any_time_are_renewed(sandbox: SalesforceOrg, copy: Copy) -> None:

@@ -182,8 +182,15 @@ SALESFORCE = (
     Mutant(
         "a copied value is rounded to the type that its field had",
         f"{FOLDER}/copy.py",
-        "        return read(True)\n",
-        "        return read(False)\n",
+        "        return convert(schema.names)\n",
+        "        return convert(())\n",
+        ("tests/connectors/test_salesforce_copy_and_stream.py",),
+    ),
+    Mutant(
+        "hidden digits of one column round those of a changed one",
+        f"{FOLDER}/copy.py",
+        "convert([name for name in schema.names if name not in same])",
+        "convert(())",
         ("tests/connectors/test_salesforce_copy_and_stream.py",),
     ),
     Mutant(

@@ -71,11 +71,14 @@ class Bulk:
         finally:
             self._delete_job(job["id"])
 
-    def page(self, path: str, schema: TableSchema, exact: bool = False) -> pa.Table:
-        """One result page in the table's types. An incomplete response is requested again. Raises SourceUnavailable
-        (SRC047), and what ``cast_columns`` raises."""
+    def page(self, path: str, schema: TableSchema) -> pa.Table:
+        """One result page in the table's types. Raises what ``texts`` and ``cast_columns`` raise."""
+        return cast_columns(self.texts(path, schema), schema)
+
+    def texts(self, path: str, schema: TableSchema) -> pa.Table:
+        """One result page. An incomplete response is requested again. Raises SourceUnavailable (SRC047)."""
         try:
-            return cast_columns(self._complete_page(path, schema), schema, exact)
+            return self._complete_page(path, schema)
         except IncompletePage as error:
             raise SourceUnavailable(_page_problem(schema.table, str(error))) from error
 

@@ -7,7 +7,7 @@ with ``.0``), its values are converted one by one, as those of REST and of event
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from airflow_cdc_provider.connectors.arrow_types import arrow_schema, arrow_type
@@ -20,21 +20,22 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def cast_columns(texts: pa.Table, schema: TableSchema, exact: bool = False) -> pa.Table:
-    """Raises DecodeError if a value does not have its column's type; MoreDigitsThanDescribed, if ``exact``, instead of
-    rounding one."""
+def cast_columns(texts: pa.Table, schema: TableSchema, exact: Collection[str] = ()) -> pa.Table:
+    """Raises DecodeError if a value does not have its column's type; MoreDigitsThanDescribed instead of rounding one of
+    the ``exact`` columns."""
     import pyarrow as pa
 
-    arrays = [_cast(texts[column.name], column, exact) for column in schema.columns]
+    arrays = [_cast(texts[column.name], column, column.name in exact) for column in schema.columns]
     return pa.table(arrays, schema=arrow_schema(schema))
 
 
-def convert_rows(rows: Sequence[Mapping[str, Any]], schema: TableSchema, exact: bool = False) -> pa.Table:
+def convert_rows(rows: Sequence[Mapping[str, Any]], schema: TableSchema, exact: Collection[str] = ()) -> pa.Table:
     """Rows from REST, with real numbers as Decimal. Raises what ``cast_columns`` raises."""
     import pyarrow as pa
 
     arrays = [
-        _convert([row[column.name] for row in rows], column, json_converter(column, exact)) for column in schema.columns
+        _convert([row[column.name] for row in rows], column, json_converter(column, column.name in exact))
+        for column in schema.columns
     ]
     return pa.table(arrays, schema=arrow_schema(schema))
 

@@ -7,7 +7,7 @@ Every later change is replayed on top, including changes that the copy already c
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from airflow_cdc_provider.connectors.source import Copy, SplitRead
 from airflow_cdc_provider.connectors.sources.salesforce.bulk import BulkNotSupported
 from airflow_cdc_provider.connectors.sources.salesforce.check_tables import require_supported_rules
-from airflow_cdc_provider.connectors.sources.salesforce.columns import convert_rows
+from airflow_cdc_provider.connectors.sources.salesforce.columns import cast_columns, convert_rows
 from airflow_cdc_provider.connectors.sources.salesforce.errors import MoreDigitsThanDescribed
 from airflow_cdc_provider.connectors.sources.salesforce.event_schema import event_name
 from airflow_cdc_provider.connectors.sources.salesforce.org import Org
@@ -30,7 +30,7 @@ from airflow_cdc_provider.core.errors import CheckFailed, Problem, SourceUnavail
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.spec.selected_columns import selected_schema
 from airflow_cdc_provider.core.table.identity import TableIdentity
-from airflow_cdc_provider.core.table.schema import TableSchema
+from airflow_cdc_provider.core.table.schema import LogicalType, TableSchema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -76,7 +76,8 @@ def read_split(org: Org, split: str, schema: TableSchema) -> Iterator[pa.Table]:
     changed since the copy began."""
     described = json.loads(split)
     if "page" in described:
-        yield _as_described(org, schema, partial(org.bulk.page, described["page"], schema))
+        texts = org.bulk.texts(described["page"], schema)
+        yield _as_described(org, schema, partial(cast_columns, texts, schema))
         return
 
     def convert(rows: Sequence[Row], schema: TableSchema) -> pa.Table:
@@ -85,15 +86,21 @@ def read_split(org: Org, split: str, schema: TableSchema) -> Iterator[pa.Table]:
     yield from read_over_rest(org.rest, schema, described["rest"], convert)
 
 
-def _as_described(org: Org, schema: TableSchema, read: Callable[[bool], pa.Table]) -> pa.Table:
-    """What ``read`` returns, which takes whether it must not round. It rounds if the object is described as it was."""
+def _as_described(org: Org, schema: TableSchema, convert: Callable[[Collection[str]], pa.Table]) -> pa.Table:
+    """What ``convert`` returns, which takes the columns whose values it must not round. The values of a column are
+    rounded if it is described as it was, after they were read."""
+    with suppress(MoreDigitsThanDescribed):
+        return convert(schema.names)
+    described = org.rest.describe(schema.table).schema
+    same = {column.name for column in described.columns if (column.name, column.type) in _types(schema)}
     try:
-        return read(True)
+        return convert([name for name in schema.names if name not in same])
     except MoreDigitsThanDescribed as error:
-        described, column = org.rest.describe(schema.table).schema, error.column
-        if column not in described.names or described.column(column).type != schema.column(column).type:
-            raise SourceUnavailable(_changed(schema.table, str(error))) from error
-        return read(False)
+        raise SourceUnavailable(_changed(schema.table, str(error))) from error
+
+
+def _types(schema: TableSchema) -> list[tuple[str, LogicalType]]:
+    return [(column.name, column.type) for column in schema.columns]
 
 
 def _changed(table: str, error: str) -> Problem:
