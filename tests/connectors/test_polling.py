@@ -201,6 +201,8 @@ def test_a_table_added_later_starts_at_the_first_position_of_the_others() -> Non
     one, two = PollPosition(5, START, START), PollPosition(7, START + timedelta(hours=1), START)
     position = {"s.a": to_text(one), "s.b": to_text(two)}
     assert table_positions(position, ["s.a", "s.b", "s.c"])["s.c"] == PollPosition(7, START, START)
+    east = {**position, "s.b": to_text(replace(two, offset=timedelta(hours=2)))}
+    assert table_positions(east, ["s.c"])["s.c"].offset == timedelta(hours=2), "that of the source"
     limit = {"s.c": to_text(PollPosition(9, START + timedelta(hours=2), START))}
     (interval,) = split_intervals(position, limit)
     assert parse_position(interval.lo["s.c"]).upto == START and interval.table == "s.c"

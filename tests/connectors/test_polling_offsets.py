@@ -89,7 +89,7 @@ def test_an_interval_is_read_in_the_offset_in_which_it_was_planned(shop: Shop) -
 
 @pytest.mark.parametrize(
     ("before", "after", "least"),
-    [(0, 2, -2), (2, 0, 0), (-5, 1, -6), (1, 1, 0), (None, 2, 0), (2, None, 0)],
+    [(0, 2, -2), (2, 0, 0), (-5, 1, -6), (1, 1, 0), (None, 2, -14), (None, -5, -7), (2, None, 0), (None, None, 0)],
 )
 def test_an_interval_continues_from_the_least_moment_of_both_offsets(
     before: int | None, after: int | None, least: int

@@ -212,6 +212,20 @@ POLLING = (
         TABLES,
     ),
     Mutant(
+        "an offset that is not known is the one of now",
+        "airflow_cdc_provider/connectors/sources/polling/reading.py",
+        "before = LEAST_OFFSET if lo.offset is None else lo.offset",
+        "before = limit.offset if lo.offset is None else lo.offset",
+        ("tests/connectors/test_polling_offsets.py",),
+    ),
+    Mutant(
+        "a table that is added has no offset",
+        "airflow_cdc_provider/connectors/sources/polling/positions.py",
+        "first.upto, first.audited, offset=offset)",
+        "first.upto, first.audited)",
+        ("tests/connectors/test_polling.py",),
+    ),
+    Mutant(
         "a bad row has another id in each interval that has it",
         "airflow_cdc_provider/connectors/sources/polling/reading.py",
         "replace(row.undecoded, version=position)",

@@ -89,7 +89,8 @@ def parse_position(text: str) -> PollPosition:
 
 def table_positions(position: Position, tables: Sequence[str]) -> dict[str, PollPosition]:
     """The position of each table. A table that was added later starts at the least position of the others: no copy of
-    it is older than the window that ended there. Raises PositionLost (SRC013) if the position is that of another type
+    it is older than the window that ended there. Each table has its own timestamp column, and the source one UTC offset
+    for those without a time zone. Raises PositionLost (SRC013) if the position is that of another type
     of source.
     """
     known = {table: _parse(table, position[table]) for table in tables if table in position}
@@ -97,7 +98,8 @@ def table_positions(position: Position, tables: Sequence[str]) -> dict[str, Poll
     if not others:
         raise _no_position(", ".join(tables), "no position")
     first = min(others, key=lambda other: other.upto)
-    start = PollPosition(max(other.round for other in others), first.upto, first.audited)
+    offset = min((other.offset for other in others if other.offset is not None), default=None)
+    start = PollPosition(max(other.round for other in others), first.upto, first.audited, offset=offset)
     return {table: known.get(table, start) for table in tables}
 
 

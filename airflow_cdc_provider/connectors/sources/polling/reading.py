@@ -30,6 +30,8 @@ from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.table.schema import TableSchema
 
+LEAST_OFFSET = timedelta(hours=-12)
+
 NO_TIMESTAMP_COLUMN = "the table has no column with the time of the last change"
 OTHER_COLUMN = "the timestamp column is {} now, and was {}: it may show changes that were never read"
 DELETES_EXPIRED = "the source no longer lists the deleted rows; a key audit finds them"
@@ -53,10 +55,12 @@ def first_query(lo: PollPosition, limit: PollPosition, options: PollingOptions, 
 
 def _unread(lo: PollPosition, limit: PollPosition) -> timedelta:
     """The wall time between the end of the last interval, in its offset from UTC, and the same moment in that of the
-    next one, if it is greater: the timestamps of rows are those of a wall clock."""
-    if lo.offset is None or limit.offset is None:
+    next one, if it is greater: the timestamps of rows are those of a wall clock. An offset that is not known may have
+    been any."""
+    if limit.offset is None:
         return timedelta(0)
-    return max(limit.offset - lo.offset, timedelta(0))
+    before = LEAST_OFFSET if lo.offset is None else lo.offset
+    return max(limit.offset - before, timedelta(0))
 
 
 def read_items(
