@@ -36,9 +36,16 @@ COMMANDS = (
     Mutant(
         "status does not say what a command waits for",
         f"{DECISIONS}/waiting_commands.py",
-        "if row.state in WAITS_IN[command.kind]]",
+        "if row.state in states and _stored_state(row) in states]",
         "if row.state is TableState.NEW]",
         (PAUSED,),
+    ),
+    Mutant(
+        "no run starts for a table whose block is only shown",
+        f"{DECISIONS}/waiting_commands.py",
+        "return row.control.state.name if row.control else row.state",
+        "return row.state",
+        QUARANTINE,
     ),
     Mutant(
         "run after run is triggered for a decision whose table waits for its resume",

@@ -11,10 +11,12 @@ from airflow_cdc_provider.cli import runs as cli_runs
 from airflow_cdc_provider.cli import table_commands as cli_table_commands
 from airflow_cdc_provider.control.quarantine_commands import decide_records
 from airflow_cdc_provider.control.submit_commands import submit_command
+from airflow_cdc_provider.control.table_rows import blocked_row
 from airflow_cdc_provider.core.decisions.commands import Command, CommandKind, CommandStatus
-from airflow_cdc_provider.core.errors import KeyUsed
+from airflow_cdc_provider.core.errors import KeyUsed, Problem
 from airflow_cdc_provider.core.log.change_log import quarantine_path
 from airflow_cdc_provider.core.table.states import TableState
+from airflow_cdc_provider.core.times import utc_now
 from tests.provider.bad_records import TABLE, carry, put_aside, staged_and_merged, with_bad_records
 from tests.provider.command_line import CommandLine, replicated
 from tests.provider.run_harness import RunHarness
@@ -216,6 +218,16 @@ def test_no_run_is_triggered_for_a_decision_whose_table_waits_for_its_resume(
     assert cdc("resume", "shop", "--table", TABLE).code == 0
     cdc("quarantine", *decision, "--now")
     assert runs == ["shop"]
+
+
+def test_a_run_is_triggered_for_a_table_whose_block_is_only_shown(
+    cdc: CommandLine, harness: RunHarness, runs: list[str]
+) -> None:
+    with_bad_records(harness)
+    problem = Problem("SRC010", "the source is a different system")
+    harness.state.change_tables("shop", lambda known: [blocked_row(known[TABLE], problem, utc_now())])
+    submitted = cdc("quarantine", "replay", "shop", "one", "--now", "--json")
+    assert (submitted.code, submitted.body["waits_for"], runs) == (0, [], ["shop"])
 
 
 def test_runs_are_triggered_for_the_tables_that_do_not_wait(

@@ -22,8 +22,14 @@ def waiting_tables(command: Command, rows: Iterable[TableRow]) -> tuple[str, ...
     """The tables that must be resumed before the command can be carried out for them."""
     if command.kind not in WAITS_IN or command.finished:
         return ()
-    waiting = [row for row in _open(command, rows) if row.state in WAITS_IN[command.kind]]
+    states = WAITS_IN[command.kind]
+    waiting = [row for row in _open(command, rows) if row.state in states and _stored_state(row) in states]
     return tuple(row.table for row in waiting)
+
+
+def _stored_state(row: TableRow) -> TableState:
+    """A block that each run derives anew is only shown: it ends without a resume, and a resume does not end it."""
+    return row.control.state.name if row.control else row.state
 
 
 def needs_resume(command: Command, rows: Iterable[TableRow]) -> tuple[str, ...]:
