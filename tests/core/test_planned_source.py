@@ -9,7 +9,9 @@ import pytest
 
 from airflow_cdc_provider.core.columns.functions import hash_key_id
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo, Secrets
+from airflow_cdc_provider.core.decisions.steps import Step
 from airflow_cdc_provider.core.errors import SourceUnreachable, StepFailed
+from airflow_cdc_provider.core.serde import from_plain, to_plain
 from airflow_cdc_provider.core.spec.columns import Columns
 from airflow_cdc_provider.core.spec.definition import TableRule
 from spark_jobs.runtime.job import Job
@@ -63,6 +65,15 @@ def hashing(folder: Path, planned: str, found: str) -> Job:
     definition = replace(job.step.definition, tables=(TableRule("public.*", columns=Columns(hash=("email",))),))
     step = replace(job.step, definition=definition, hash_key_id=hash_key_id(planned.encode()))
     return Job(step, Secrets(hash=ConnectionInfo("hashes", password=found)), job.application)
+
+
+def test_a_job_of_a_run_from_before_its_key_was_recorded_hashes(tmp_path: Path) -> None:
+    key = "1" * 16
+    job = hashing(tmp_path, key, key)
+    plain = to_plain(job.step)
+    del plain["hash_key_id"]
+    secrets = Secrets(hash=ConnectionInfo("hashes", password=key))
+    assert Job(from_plain(Step, plain), secrets, job.application).hash_key == key.encode()
 
 
 def test_a_job_hashes_with_the_key_of_its_run_alone(tmp_path: Path) -> None:

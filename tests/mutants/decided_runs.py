@@ -18,8 +18,15 @@ DECIDED_RUNS = (
     Mutant(
         "a job hashes with whatever key its connection has",
         f"{CORE}/decisions/planned_source.py",
-        "    if key_id == step.hash_key_id:",
+        "    if step.hash_key_id in (None, key_id):",
         "    if key_id or step.hash_key_id:",
+        ("tests/core/test_planned_source.py",),
+    ),
+    Mutant(
+        "a job of a run from before its key was recorded is refused",
+        f"{CORE}/decisions/planned_source.py",
+        "    if step.hash_key_id in (None, key_id):",
+        "    if (step.hash_key_id or '') == key_id:",
         ("tests/core/test_planned_source.py",),
     ),
     Mutant(

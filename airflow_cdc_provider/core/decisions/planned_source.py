@@ -25,8 +25,8 @@ def other_source(step: Step, identity: Mapping[str, str]) -> Problem | None:
 
 
 def other_hash_key(step: Step, key_id: str) -> Problem | None:
-    """``key_id``: of the key that the task has."""
-    if key_id == step.hash_key_id:
+    """``key_id``: of the key that the task has. A run from before its key was recorded is not compared."""
+    if step.hash_key_id in (None, key_id):
         return None
     return Problem(
         "CON006",

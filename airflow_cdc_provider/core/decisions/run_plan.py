@@ -28,8 +28,8 @@ class RunPlan:
     read from the source again. ``sampled``: those of which some rows are compared, those after a key. ``commands``: the
     ids of the commands that this run executes. ``opening``: unique per opening of the run. Only step files that name
     it are of this plan: a run that is cleared or repeated has the files of its earlier openings, too. ``hash_key_id``:
-    of the key of hashed columns. ``definition``: the fingerprint of that by which the run was opened; empty for a run
-    from before it was recorded."""
+    of the key of hashed columns; None before it was recorded. ``definition``: the fingerprint of that by which the run
+    was opened; empty for a run from before it was recorded."""
 
     run_id: str
     mode: Mode
@@ -53,7 +53,7 @@ class RunPlan:
     commands: tuple[str, ...] = ()
     reasons: dict[str, str] = field(default_factory=dict)
     opening: str = ""
-    hash_key_id: str = ""
+    hash_key_id: str | None = None
     definition: str = ""
 
     @property

@@ -108,7 +108,7 @@ class Step:
     ``compare`` whose differing rows are read from the source again; ``sampled``: those of which some rows are compared,
     those after a key. ``merge_of``: the attempt whose
     batches a merge applies. ``opening``: of the plan that the step is of. ``hash_key_id``: of the key of hashed
-    columns."""
+    columns; None in a run from before it was recorded."""
 
     kind: StepKind
     definition: Definition
@@ -133,7 +133,7 @@ class Step:
     merge_of: str = ""
     opening: str = ""
     jars: tuple[str, ...] = ()
-    hash_key_id: str = ""
+    hash_key_id: str | None = None
 
 
 class Outcome(StrEnum):
