@@ -84,6 +84,15 @@ def test_the_result_of_a_comparison_is_recorded() -> None:
     assert verified_row(DAILY, failed, before, NEXT_DAY) is before, "a comparison that failed"
 
 
+def test_the_result_of_a_comparison_is_recorded_after_a_clock_was_set_back() -> None:
+    before = verified(at=NEXT_DAY)
+    later = verified_row(DAILY, replace(result(**DIFFERENT), window=6), before, AT)
+    assert later and (later.at, later.window, later.identical) == (AT, 6, False)
+    assert verified_row(DAILY, replace(result(**DIFFERENT), window=4), before, AT) is before, "an earlier run"
+    other_log = verified_row(DAILY, replace(result(**DIFFERENT), window=1), verified(), NEXT_DAY)
+    assert other_log and other_log.window == 1, "the windows of a new log begin again"
+
+
 def test_an_operator_is_asked_once_about_the_same_rows_and_a_repair_is_due_at_once() -> None:
     ask = replace(DAILY, repair=OnDifference.ASK)
     first = verified_row(ask, result(**DIFFERENT), None, AT)

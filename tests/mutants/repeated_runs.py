@@ -86,9 +86,16 @@ REPEATED_RUNS = (
     Mutant(
         "a comparison replaces a later one",
         f"{CORE}/proof/schedule.py",
-        "if before is not None and before.at > at:",
+        "if before is not None and before.at > at and before.window >= (result.window or 0):",
         "if before is not None and not before.at:",
         (REPEATED,),
+    ),
+    Mutant(
+        "a comparison after a clock was set back is not recorded",
+        f"{CORE}/proof/schedule.py",
+        " and before.window >= (result.window or 0):",
+        ":",
+        ("tests/core/test_scheduled_comparisons.py",),
     ),
     Mutant(
         "two Airflows with the same YAML have the same folders of runs",

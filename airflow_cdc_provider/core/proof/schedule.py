@@ -45,11 +45,12 @@ def due_comparison(verify: Verify, row: TableRow | None, answer: Answer | None, 
 
 def verified_row(verify: Verify, result: TableResult | None, before: Verified | None, at: str) -> Verified | None:
     """``result``: of the comparison of the table in a run; None if it was not compared. ``before``: of the last one.
-    ``at``: when that run began."""
+    ``at``: when that run began. A result that is stored again replaces no later one. A time alone does not tell: a
+    clock may have been set back since."""
     detail: dict[str, Any] = result.detail if result else {}
     if result is None or result.outcome is not Outcome.DONE or "identical" not in detail:
         return before
-    if before is not None and before.at > at:
+    if before is not None and before.at > at and before.window >= (result.window or 0):
         return before
     sample = detail.get("sample")
     verified = Verified(
