@@ -136,7 +136,12 @@ def resume_stream(replicator: Replicator, run_id: str, log_info: LogInfo) -> tup
             continue
         failpoint("resume.before")
         state = replicating_again(control.state, utc_now())
-        commit_fence(replicator, task.table, task.target, current, run_id, state)
+        try:
+            commit_fence(replicator, task.table, task.target, current, run_id, state)
+        except ForeignTarget as error:
+            replicator.state.release_claim(replicator.name, task.table, run_id)
+            log_info(f"{task.table} is skipped: {error}")
+            continue
         failpoint("resume.after")
         replicator.state.release_claim(replicator.name, task.table, run_id)
         resumed.append(task.table)

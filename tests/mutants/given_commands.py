@@ -81,6 +81,16 @@ GIVEN_COMMANDS = (
         (OTHER_STORES,),
     ),
     Mutant(
+        "one copy of another state store stops the resume of all",
+        f"{CONTROL}/reconcile.py",
+        "            replicator.state.release_claim(replicator.name, task.table, run_id)\n"
+        '            log_info(f"{task.table} is skipped: {error}")\n'
+        "            continue\n"
+        '        failpoint("resume.after")\n',
+        '            raise error\n        failpoint("resume.after")\n',
+        (OTHER_STORES,),
+    ),
+    Mutant(
         "a sensor with another state store waits for ever",
         "airflow_cdc_provider/triggers/changes.py",
         "        raise ForeignTarget(stop)\n",

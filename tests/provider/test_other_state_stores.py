@@ -10,6 +10,7 @@ from airflow_cdc_provider.control.answers import answer_open_question
 from airflow_cdc_provider.control.fences import commit_fence
 from airflow_cdc_provider.control.inventory import rebuild_index
 from airflow_cdc_provider.control.quarantine_commands import decide_records
+from airflow_cdc_provider.control.reconcile import pause_stream, resume_stream
 from airflow_cdc_provider.control.submit_commands import submit_command
 from airflow_cdc_provider.core.decisions.commands import CommandKind, CommandStatus
 from airflow_cdc_provider.core.errors import ForeignTarget
@@ -21,7 +22,7 @@ from tests.provider.bad_records import carry, put_aside
 from tests.provider.run_harness import RunHarness
 from tests.provider.waiting_table import QUESTION, ask
 
-A = "public.a"
+A, B = "public.a", "public.b"
 
 
 @pytest.fixture
@@ -76,6 +77,21 @@ def test_a_resync_leaves_out_a_copy_that_another_state_store_took_over(harness: 
     taken = harness.control(A)
     assert harness.reconcile("r2") == ()
     assert harness.control(A) == taken
+    assert harness.state.claims("shop") == ()
+
+
+def test_the_other_tables_are_resumed_beside_a_copy_that_another_state_store_took_over(
+    harness: RunHarness, other: RunHarness
+) -> None:
+    harness.request(CommandKind.RESYNC, A, B)
+    plan = harness.open("r2").plan
+    paused = pause_stream(harness.replicator, "r2", harness.log_lines.append)
+    harness.copy(plan, "reconcile.resync", paused, None)
+    current = other.replicator.targets.state(A, "public_a")
+    taken = commit_fence(other.replicator, A, "public_a", current, "bob", owner=other.state.owner())
+    assert resume_stream(harness.replicator, "r2", harness.log_lines.append) == (B,)
+    assert harness.control(A) == taken
+    assert harness.control(B).state.name is TableState.REPLICATING
     assert harness.state.claims("shop") == ()
 
 
