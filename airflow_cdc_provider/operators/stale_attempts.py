@@ -15,6 +15,7 @@ from airflow_cdc_provider.control.fences import commit_fence
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.core.decisions.attempts import WRITES, conflicting_tables
 from airflow_cdc_provider.core.decisions.steps import StepKind, TableTask
+from airflow_cdc_provider.core.errors import ForeignTarget
 from airflow_cdc_provider.hooks import drivers, secrets
 from airflow_cdc_provider.staging.run_files import RunFiles, StepFolder
 
@@ -82,7 +83,10 @@ def _fence(task: TableTask, actor: str, replicator: Replicator) -> bool:
     current = replicator.targets.state(task.table, task.target)
     if current.control is None:
         return False
-    commit_fence(replicator, task.table, task.target, current, actor)
+    try:
+        commit_fence(replicator, task.table, task.target, current, actor)
+    except ForeignTarget as error:
+        log.warning("%s is not fenced: the state store that took it over has fenced it. %s", task.table, error)
     return True
 
 

@@ -91,6 +91,13 @@ GIVEN_COMMANDS = (
         (OTHER_STORES,),
     ),
     Mutant(
+        "one copy of another state store stops the fences of a step",
+        "airflow_cdc_provider/operators/stale_attempts.py",
+        "    except ForeignTarget as error:\n",
+        "    except FileExistsError as error:\n",
+        ("tests/provider/test_spark_operator_retries.py",),
+    ),
+    Mutant(
         "a sensor with another state store waits for ever",
         "airflow_cdc_provider/triggers/changes.py",
         "        raise ForeignTarget(stop)\n",

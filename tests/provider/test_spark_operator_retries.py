@@ -200,8 +200,8 @@ def test_an_orphan_without_a_record_is_killed(harness: StepHarness) -> None:
 
 def test_a_stale_merge_on_another_worker_is_fenced_before_stage_continues(harness: StepHarness) -> None:
     harness.plan("public.a", "public.b", stream=("public.a", "public.b"))
-    before = harness.commit("public.a")
-    untouched = harness.commit("public.b")
+    before = harness.commit("public.a", owner=harness.state.owner())
+    untouched = harness.commit("public.b", owner=harness.state.owner())
     harness.staged("public.a")
     harness.stale_attempt("merge", "public.a")
     harness.execute("stage")
@@ -216,6 +216,17 @@ def test_a_stale_merge_on_another_worker_is_fenced_before_stage_continues(harnes
     actions = {note.action: note.detail for note in harness.state.audit(harness.definition.name, 10)}
     assert actions["shut out"]["tables"] == ["public.a"]
     assert actions["fence"]["fence"] == before.fence + 1
+
+
+def test_the_other_tables_are_fenced_beside_a_copy_that_another_state_store_took_over(harness: StepHarness) -> None:
+    harness.plan("public.a", "public.b", stream=("public.a", "public.b"))
+    taken = harness.commit("public.a", owner="another")
+    before = harness.commit("public.b", owner=harness.state.owner())
+    harness.staged("public.a", "public.b")
+    harness.stale_attempt("merge", "public.a", "public.b")
+    harness.execute("stage")
+    assert harness.control("public.a") == taken
+    assert harness.control("public.b").fence == before.fence + 1
 
 
 def test_a_merge_on_another_worker_with_a_result_has_ended_and_is_not_fenced(harness: StepHarness) -> None:
@@ -233,7 +244,7 @@ def test_a_merge_beside_a_stale_one_leaves_its_tables_to_the_next_run(
     harness: StepHarness,
 ) -> None:
     harness.plan("public.a", stream=("public.a",))
-    before = harness.commit("public.a")
+    before = harness.commit("public.a", owner=harness.state.owner())
     harness.staged("public.a")
     harness.stale_attempt("merge", "public.a")
     with pytest.raises(AirflowSkipException, match="FEN001"):
