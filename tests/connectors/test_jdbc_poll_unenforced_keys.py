@@ -10,7 +10,8 @@ from dataclasses import replace
 import pytest
 import sqlalchemy as sa
 
-from airflow_cdc_provider.connectors.sources.jdbc_poll.catalog import PolledTable
+from airflow_cdc_provider.connectors.sources.jdbc_poll import catalog as catalogs
+from airflow_cdc_provider.connectors.sources.jdbc_poll.catalog import PolledTable, read_catalog
 from airflow_cdc_provider.connectors.sources.jdbc_poll.unique_indexes import unenforced_keys, unique_indexes
 from airflow_cdc_provider.connectors.sources.jdbc_poll.unique_keys import key_problem
 from airflow_cdc_provider.core.table.schema import Column, TableSchema, parse_type
@@ -73,6 +74,10 @@ def catalog(system: str, script: str) -> Iterator[sa.Connection]:
 def test_a_disabled_or_filtered_index_of_sql_server_proves_nothing() -> None:
     with catalog("mssql", SQL_SERVER) as connection:
         assert unenforced_keys(connection, "dbo") == {"off"}
+        assert (unenforced_keys(connection, "dbo", "off"), unenforced_keys(connection, "dbo", "good")) == (
+            {"off"},
+            set(),
+        )
         assert set(unique_indexes(connection, "dbo", "good")) == {frozenset({"id"}), frozenset({"k", "id"})}
         assert set(unique_indexes(connection, "dbo", "off")) == set()
 
@@ -80,9 +85,22 @@ def test_a_disabled_or_filtered_index_of_sql_server_proves_nothing() -> None:
 def test_a_key_of_oracle_that_is_not_enforced_for_each_row_proves_nothing() -> None:
     with catalog("oracle", ORACLE) as connection:
         assert unenforced_keys(connection, "shop") == {"relied", "older", "loaded", "parted"}
+        assert [unenforced_keys(connection, "shop", name) for name in ("relied", "good")] == [{"relied"}, set()]
         assert set(unique_indexes(connection, "shop", "good")) == {frozenset({"id"}), frozenset({"k", "Mixed"})}
         assert set(unique_indexes(connection, "shop", "loaded")) == set()
         assert set(unique_indexes(connection, "shop", "parted")) == set()
+
+
+def test_the_description_of_one_table_asks_for_its_key_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark tasks describe one table each, and the views of keys of a whole schema are slow in Oracle."""
+    asked = list[str]()
+    monkeypatch.setattr(catalogs, "unenforced_keys", lambda _, namespace, name: asked.append(name) or frozenset())
+    engine = sa.create_engine("sqlite://")
+    with engine.connect() as connection:
+        connection.exec_driver_sql("CREATE TABLE t (id INTEGER PRIMARY KEY)")
+        assert list(read_catalog(connection, ["main"], "main.t")) == ["main.t"]
+        read_catalog(connection, ["main"])
+    assert asked == ["t", ""]
 
 
 @pytest.mark.parametrize("key", [("id",), ("id", "k")])

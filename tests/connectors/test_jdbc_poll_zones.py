@@ -6,12 +6,15 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+import sqlalchemy as sa
 
+from airflow_cdc_provider.connectors.sources.jdbc_poll import server_zone
 from airflow_cdc_provider.connectors.sources.jdbc_poll.options import JdbcPollOptions
 from airflow_cdc_provider.connectors.sources.jdbc_poll.server_zone import (
     ServerZone,
     is_other,
     is_refused,
+    read_zone,
     zone_problem,
 )
 
@@ -43,6 +46,16 @@ def test_the_remedy_keeps_an_offset_that_programs_of_a_server_in_utc_may_write()
     assert "keep" in problem.do and "+02:00" in problem.do and "+00:00" in problem.do
     assert "programs" in problem.allowed and "never" not in problem.allowed
     assert "keep" not in zone_problem(BERLIN, options("+02:00"), "dbo.t.u").do
+
+
+def test_a_session_asks_for_the_zone_of_its_server_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_zone, "ZONES", {"sqlite": "SELECT 'Etc/UTC', 0, 0"})
+    engine, asked = sa.create_engine("sqlite://", poolclass=sa.NullPool), list[str]()
+    sa.event.listen(engine, "before_cursor_execute", lambda *args: asked.append(args[2]))
+    for sessions in (1, 2):
+        with engine.connect() as connection:
+            assert [read_zone(connection) for _ in range(20)] == [IN_UTC] * 20
+        assert len(asked) == sessions, "a later session finds a zone that was changed"
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,20 @@ ZONES = ("tests/connectors/test_jdbc_poll_zones_and_keys.py",)
 
 POLLED_KEYS = (
     Mutant(
+        "each table asks for the zone of the server",
+        f"{FOLDER}/server_zone.py",
+        "if ASKED not in connection.info:",
+        "if True:",
+        OFFSETS,
+    ),
+    Mutant(
+        "the description of one table asks for the keys of its schema",
+        f"{FOLDER}/catalog.py",
+        "unenforced_keys(connection, namespace, only)",
+        'unenforced_keys(connection, namespace, "")',
+        UNENFORCED,
+    ),
+    Mutant(
         "a run does not ask for the time zone of the server",
         f"{FOLDER}/source.py",
         "if refused_zone(connection, queries, self.options):",

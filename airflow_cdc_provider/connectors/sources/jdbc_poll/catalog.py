@@ -73,16 +73,14 @@ def _read_catalog(connection: sa.Connection, schemas: Sequence[str], table: str)
     namespaces = list(schemas) or [default_schema(connection)]
     tables: dict[str, PolledTable] = {}
     for namespace in namespaces:
-        names = None
-        if table:
-            name = parts_of(table)[-1]
-            if name_of(namespace, name) != table:
-                continue
-            names = [name]
+        only = parts_of(table)[-1] if table else ""
+        if table and name_of(namespace, only) != table:
+            continue
+        names = [only] if only else None
         columns = inspector.get_multi_columns(schema=namespace or None, filter_names=names)
         keys = inspector.get_multi_pk_constraint(schema=namespace or None, filter_names=names)
         unproven, others = _unvalidated(connection, namespace), read_other_rows(connection, namespace)
-        unenforced, rowids = unenforced_keys(connection, namespace), _rowids(connection, namespace)
+        unenforced, rowids = unenforced_keys(connection, namespace, only), _rowids(connection, namespace)
         for schema_and_name, read in columns.items():
             name = schema_and_name[1]
             reflected = [{**column, "nullable": _is_nullable(name, column, unproven, rowids)} for column in read]

@@ -68,8 +68,18 @@ class ServerZone:
     most: timedelta
 
 
+ASKED = "server_zone"
+
+
 def read_zone(connection: sa.Connection) -> ServerZone | None:
-    """None for a system without time zone."""
+    """None for a system without time zone. A session asks once."""
+    if ASKED not in connection.info:
+        connection.info[ASKED] = _ask_for_zone(connection)
+    zone: ServerZone | None = connection.info[ASKED]
+    return zone
+
+
+def _ask_for_zone(connection: sa.Connection) -> ServerZone | None:
     system = connection.dialect.name
     if system not in ZONES:
         return None

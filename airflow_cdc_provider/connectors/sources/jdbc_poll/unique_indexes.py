@@ -94,6 +94,9 @@ WHERE c.owner = :namespace AND c.constraint_type = 'P' AND (
 }
 """Tables with a primary key that need not hold for each row. PostgreSQL: some partitions may lack it."""
 
+NAME: Mapping[str, str] = {"postgresql": "c.relname", "mssql": "o.name", "oracle": "c.table_name"}
+"""Of a table in these queries."""
+
 
 def unique_indexes(connection: sa.Connection, namespace: str, name: str) -> Iterator[frozenset[str]]:
     """The columns of each index that is unique over all rows of a table. NULLs in them may be equal."""
@@ -106,12 +109,15 @@ def unique_indexes(connection: sa.Connection, namespace: str, name: str) -> Iter
             yield frozenset(name for name in found if name)
 
 
-def unenforced_keys(connection: sa.Connection, namespace: str) -> frozenset[str]:
-    """Tables of a schema whose primary key does not prove that their rows are unique."""
-    query = UNENFORCED.get(connection.dialect.name)
-    if query is None:
+def unenforced_keys(connection: sa.Connection, namespace: str, name: str = "") -> frozenset[str]:
+    """Tables of a schema whose primary key does not prove that their rows are unique; only ``name`` if it is set."""
+    system = connection.dialect.name
+    if system not in UNENFORCED:
         return frozenset()
-    tables = connection.execute(sa.text(query), {"namespace": _stored(connection, namespace)})
+    query, names = UNENFORCED[system], {"namespace": _stored(connection, namespace)}
+    if name:
+        query, names = f"{query} AND {NAME[system]} = :name", {**names, "name": _stored(connection, name)}
+    tables = connection.execute(sa.text(query), names)
     return frozenset(_shown(connection, table) for (table,) in tables)
 
 
