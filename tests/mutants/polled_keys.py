@@ -13,6 +13,13 @@ ZONES = ("tests/connectors/test_jdbc_poll_zones_and_keys.py",)
 
 POLLED_KEYS = (
     Mutant(
+        "a second index is the remedy of a primary key that is not enforced",
+        f"{FOLDER}/index_statements.py",
+        "if described.unenforced_key and set(described.schema.key)",
+        "if not described.schema.key and set(described.schema.key)",
+        ("tests/connectors/test_jdbc_poll_index_statements.py",),
+    ),
+    Mutant(
         "each table asks for the zone of the server",
         f"{FOLDER}/server_zone.py",
         "if ASKED not in connection.info:",

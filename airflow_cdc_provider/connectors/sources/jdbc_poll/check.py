@@ -10,6 +10,7 @@ from sqlalchemy import Connection
 from airflow_cdc_provider.connectors.row_filters import operand_problems
 from airflow_cdc_provider.connectors.sources.jdbc_poll.catalog import PolledTable, has_index_on, read_catalog
 from airflow_cdc_provider.connectors.sources.jdbc_poll.database import Database
+from airflow_cdc_provider.connectors.sources.jdbc_poll.index_statements import create_index
 from airflow_cdc_provider.connectors.sources.jdbc_poll.options import JdbcPollOptions
 from airflow_cdc_provider.connectors.sources.jdbc_poll.select import EXACT_TEXT, TableQueries
 from airflow_cdc_provider.connectors.sources.jdbc_poll.server_zone import (
@@ -81,7 +82,7 @@ def _table_problems(
         *_catalog_problems(connection, queries, options, is_other),
     ]
     if not has_index_on(connection, described, column):
-        problems.append(_no_index(described, column))
+        problems.append(_no_index(connection, described, column))
     if options.key_audit is None and not task.rule.ignores_deletes:
         problems.append(_deletes_undetected(task.table))
     return problems
@@ -247,14 +248,15 @@ def _no_table(name: str) -> Problem:
     )
 
 
-def _no_index(described: PolledTable, column: str) -> Problem:
+def _no_index(connection: Connection, described: PolledTable, column: str) -> Problem:
     table = described.schema.table
     return Problem(
         "SRC064",
         f"no index of {table} starts with {column}: every poll reads the whole table",
         where=f"{table}.{column}",
         found="no index",
-        do=f"CREATE INDEX ON {table} ({column}) if the table is large; copies are correct without it, but slow",
+        do=f"{create_index(connection.dialect, described, (column,))} if the table is large; copies are correct "
+        "without it, but slow",
     )
 
 

@@ -7,11 +7,15 @@ from collections.abc import Iterator
 import sqlalchemy as sa
 
 from airflow_cdc_provider.connectors.sources.jdbc_poll.catalog import PolledTable
+from airflow_cdc_provider.connectors.sources.jdbc_poll.index_statements import prove_key
 from airflow_cdc_provider.connectors.sources.jdbc_poll.unique_indexes import unique_indexes
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.table.schema import TableSchema
 
-UNENFORCED = ", and a primary key that the server does not enforce for each row: it is disabled, or was never validated"
+UNENFORCED = (
+    ", and a primary key that the server does not enforce for each row: it is disabled, was never validated, has an "
+    "unusable index, or some partitions lack it"
+)
 
 
 def key_problem(connection: sa.Connection, described: PolledTable, schema: TableSchema) -> Problem | None:
@@ -37,7 +41,7 @@ def key_problem(connection: sa.Connection, described: PolledTable, schema: Table
         where=table,
         found=f"no unique index of NOT NULL columns among {listed}" + described.unenforced_key * UNENFORCED,
         allowed="a key that contains the columns of a primary key, or of a unique index without NULLs",
-        do=f"CREATE UNIQUE INDEX ON {table} ({listed}), or list other columns under `key`",
+        do=f"{prove_key(connection.dialect, described, schema.key)}; or list other columns under `key`",
     )
 
 
