@@ -67,7 +67,7 @@ POLLING = (
     Mutant(
         "an interval continues from the same moment in another offset",
         f"{FOLDER}/reading.py",
-        "return max(limit.offset - lo.offset, timedelta(0))",
+        "return max(limit.offset - before, timedelta(0))",
         "return timedelta(0)",
         OFFSETS,
     ),
