@@ -11,6 +11,13 @@ STORES, LOCAL = "tests/connectors/test_stores.py", "tests/connectors/test_local_
 
 FILES = (
     Mutant(
+        "files of a former position are read again",
+        f"{FEEDS}/positions.py",
+        "file.is_in(self.read)",
+        "file.id in self.read",
+        ("tests/connectors/test_files_former_positions.py",),
+    ),
+    Mutant(
         "a marker of a folder is a file of a feed",
         f"{FEEDS}/folder.py",
         "yield from (file for file in found if file.size)",

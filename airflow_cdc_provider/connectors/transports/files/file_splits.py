@@ -64,7 +64,7 @@ def split_window(lo: Position, limit: Position, listed: Iterable[File]) -> list[
         for file in files:
             if missing:
                 missing.discard(_path_hash(file))
-            if start.is_unread(file) and (file.modified_ms <= end.horizon_ms or file.id in end.read):
+            if start.is_unread(file) and (file.modified_ms <= end.horizon_ms or file.is_in(end.read)):
                 found.append(file)
         return sorted(found, key=_age)
 

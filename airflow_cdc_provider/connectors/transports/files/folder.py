@@ -42,7 +42,8 @@ class File:
     """``path``: relative to the location. ``tag`` changes with the content: the store's ETag, or the time of the last
     modification in nanoseconds. ``keys``: the path
     of a file with the keys of its messages; empty if there is none. ``complete_ms``: when the last of both was
-    modified; 0 if there is only one. ``awaits_keys``: it has no file of keys, but other files of its folder have."""
+    modified; 0 if there is only one. ``awaits_keys``: it has no file of keys, but other files of its folder have.
+    ``former_tag``: the tag in positions that were written before, empty for files of a bucket."""
 
     path: str
     size: int
@@ -51,11 +52,18 @@ class File:
     keys: str = ""
     complete_ms: int = 0
     awaits_keys: bool = False
+    former_tag: str = ""
 
     @cached_property
     def id(self) -> bytes:
         """Differs when the content differs."""
-        return blake2b(f"{self.path}\n{self.size}\n{self.tag}".encode(), digest_size=ID_BYTES).digest()
+        return self._id(self.tag)
+
+    def is_in(self, ids: frozenset[bytes]) -> bool:
+        return self.id in ids or (bool(self.former_tag) and self._id(self.former_tag) in ids)
+
+    def _id(self, tag: str) -> bytes:
+        return blake2b(f"{self.path}\n{self.size}\n{tag}".encode(), digest_size=ID_BYTES).digest()
 
 
 def _object(meta: ObjectMeta) -> File:
@@ -64,7 +72,9 @@ def _object(meta: ObjectMeta) -> File:
 
 
 def _local_file(file: LocalFile) -> File:
-    return File(file.path, file.size, round(file.modified_ns / 1_000_000), str(file.modified_ns))
+    former = f'"{file.inode:x}-{file.modified_ns // 1000:x}-{file.size:x}"'
+    modified_ms = round(file.modified_ns / 1_000_000)
+    return File(file.path, file.size, modified_ms, str(file.modified_ns), former_tag=former)
 
 
 class Folder:

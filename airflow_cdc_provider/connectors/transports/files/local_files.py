@@ -20,12 +20,13 @@ SHOWN = 3
 
 @dataclass(frozen=True)
 class LocalFile:
-    """``path``: relative to the folder. The number of a file's inode is not part of it: on a mounted file system each
-    host has numbers of its own."""
+    """``path``: relative to the folder. ``inode`` only identifies files in former positions: on a mounted file system
+    each host has numbers of its own."""
 
     path: str
     size: int
     modified_ns: int
+    inode: int
 
 
 def local_files(root: str) -> Iterator[LocalFile]:
@@ -79,7 +80,7 @@ def _files(folder: str, prefix: str, refused: list[str]) -> Iterator[LocalFile]:
                     yield from _files(entry.path, f"{path}/", refused)
                 elif entry.is_file(follow_symlinks=False):
                     status = entry.stat(follow_symlinks=False)
-                    yield LocalFile(path, status.st_size, status.st_mtime_ns)
+                    yield LocalFile(path, status.st_size, status.st_mtime_ns, status.st_ino)
 
 
 def _is_text(name: str) -> bool:

@@ -27,7 +27,7 @@ class FolderPosition:
     read: frozenset[bytes] = frozenset()
 
     def is_unread(self, file: File) -> bool:
-        return file.modified_ms > self.horizon_ms and not (self.read and file.id in self.read)
+        return file.modified_ms > self.horizon_ms and not (self.read and file.is_in(self.read))
 
     def after(self, files: Sequence[File], read: Iterable[File], lateness_ms: int) -> FolderPosition:
         """The position after reading ``files``, the oldest unread ones. ``read``: the files of this position that still
