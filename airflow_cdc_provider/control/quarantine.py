@@ -6,7 +6,7 @@ or, for a table that stopped before the record, from the change log. So a decisi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,15 +64,33 @@ def open_cases(replicator: Replicator, table: str, control: ControlRecord) -> li
     return sorted(cases, key=lambda case: case.record.record.order_key)
 
 
-def record_decision(
+def record_decisions(
+    replicator: Replicator,
+    decided: Iterable[tuple[QuarantineCase, Mapping[str, Any]]],
+    kind: DecisionKind,
+    reason: str,
+    actor: str,
+) -> list[OperatorDecision]:
+    """One for each record. ``decided``: with canonical values. Where the newest decision is the same, it is returned
+    and nothing is written."""
+    same, new = list[OperatorDecision](), list[OperatorDecision]()
+    for case, values in decided:
+        newest = case.decision
+        if newest is not None and newest.kind is kind and canonical(newest.values) == canonical(dict(values)):
+            same.append(newest)
+        else:
+            new.append(_new_decision(replicator, case, kind, values, reason, actor))
+    return [*same, *replicator.log.write_decisions(new)] if new else same
+
+
+def _new_decision(
     replicator: Replicator, case: QuarantineCase, kind: DecisionKind, values: Mapping[str, Any], reason: str, actor: str
 ) -> OperatorDecision:
-    """``values``: canonical. If the newest decision is the same, it is returned and nothing is written."""
-    newest = case.decision
-    if newest is not None and newest.kind is kind and canonical(newest.values) == canonical(dict(values)):
-        return newest
+    """With its audit entry."""
     record = case.record.id
-    decision = new_decision(
+    detail = {"table": case.copy, "record": record, "reason": reason, "columns": sorted(values)}
+    replicator.state.write_audit(replicator.name, actor, f"quarantine {kind}", detail)
+    return new_decision(
         kind,
         replicator.name,
         case.copy,
@@ -82,6 +100,3 @@ def record_decision(
         reason=reason,
         values=dict(values),
     )
-    detail = {"table": case.copy, "record": record, "reason": reason, "columns": sorted(values)}
-    replicator.state.write_audit(replicator.name, actor, f"quarantine {kind}", detail)
-    return replicator.log.write_decision(decision)

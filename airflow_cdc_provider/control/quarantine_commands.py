@@ -9,7 +9,7 @@ from typing import Any
 
 from airflow_cdc_provider.control.inventory import known_tables
 from airflow_cdc_provider.control.own_tables import require_own_copies
-from airflow_cdc_provider.control.quarantine import QuarantineCase, corrected_table, open_cases, record_decision
+from airflow_cdc_provider.control.quarantine import QuarantineCase, corrected_table, open_cases, record_decisions
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.core.decisions.commands import Command, CommandKind, CommandStatus, key_used
 from airflow_cdc_provider.core.decisions.corrections import canonical_values
@@ -78,10 +78,8 @@ def decide_records(
         return DecidedRecords((), ended, None)
     require_own_copies(replicator, {case.copy for case in chosen})
     corrected = [canonical_values(case.table, case.record.record, values) for case in chosen]
-    decisions = [
-        record_decision(replicator, case, DECISIONS[kind], one, reason, by)
-        for case, one in zip(chosen, corrected, strict=True)
-    ]
+    decided = zip(chosen, corrected, strict=True)
+    decisions = record_decisions(replicator, decided, DECISIONS[kind], reason, by)
     return DecidedRecords(chosen, ended, _submit(replicator, kind, chosen, decisions, asked, key, by))
 
 

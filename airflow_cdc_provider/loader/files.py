@@ -190,8 +190,8 @@ def _nested_folders(loaded: list[Loaded]) -> Iterable[tuple[str, Problem]]:
                         f"{entry.file}:{entry.line} name",
                         found=f"{overlap.one.shown} and {overlap.other.shown}, also in {other.file}",
                         allowed=APART,
-                        do="set another location in one of them; `airflow cdc move NAME --staging URL` moves staging of a"
-                        " replicator that has run before",
+                        do="set another location in one of them; `airflow cdc move NAME --staging URL` moves staging"
+                        " of a replicator that has run before",
                     ),
                 )
 

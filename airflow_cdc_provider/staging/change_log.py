@@ -133,10 +133,17 @@ class ChangeLog:
 
     def write_decision(self, decision: OperatorDecision) -> OperatorDecision:
         """Returns it with its number, which is above those of all that were written before."""
-        number = last_number(self.store.names(FOLDER)) + 1
-        while not (written := self._with_number(decision, number)):
+        return self.write_decisions([decision])[0]
+
+    def write_decisions(self, decisions: Iterable[OperatorDecision]) -> list[OperatorDecision]:
+        """As ``write_decision``, in this order."""
+        number, all_written = last_number(self.store.names(FOLDER)), list[OperatorDecision]()
+        for decision in decisions:
             number += 1
-        return written
+            while not (written := self._with_number(decision, number)):
+                number += 1
+            all_written.append(written)
+        return all_written
 
     def decide(self, make: Callable[[Sequence[OperatorDecision]], OperatorDecision]) -> OperatorDecision:
         """Write the decision that ``make`` makes of all earlier ones; if it is one of them, nothing is written. Where

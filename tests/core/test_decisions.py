@@ -65,6 +65,25 @@ def decide(log: ChangeLog, kind: DecisionKind) -> OperatorDecision:
     return log.write_decision(new_decision(kind, "shop", "public.a", "ann", "r1", record="r1"))
 
 
+class CountingStore(LocalStore):
+    listed = 0
+
+    def names(self, path: str) -> list[str]:
+        self.listed += 1
+        return super().names(path)
+
+
+def test_many_decisions_list_the_folder_once(tmp_path: Path) -> None:
+    store = CountingStore(str(tmp_path))
+    log = ChangeLog(store)
+    first = decide(log, DecisionKind.REPLAY)
+    others = [new_decision(DecisionKind.DISCARD, "shop", "public.a", "ann", one, record=one) for one in "abcdefgh"]
+    store.listed = 0
+    written = log.write_decisions(others)
+    assert store.listed == 1
+    assert log.decisions() == [first, *written] and [one.record for one in written] == list("abcdefgh")
+
+
 @pytest.fixture
 def log(tmp_path: Path) -> ChangeLog:
     return ChangeLog(LocalStore(str(tmp_path / "shop")))

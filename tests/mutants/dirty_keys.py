@@ -50,6 +50,13 @@ DIRTY_KEYS = (
         ("tests/core/test_published_cut.py::test_each_manifest_is_read_once_for_all_tables_and_rows",),
     ),
     Mutant(
+        "each decision lists all earlier ones",
+        "airflow_cdc_provider/staging/change_log.py",
+        "            number += 1\n            while not (written",
+        "            number = last_number(self.store.names(FOLDER)) + 1\n            while not (written",
+        ("tests/core/test_decisions.py::test_many_decisions_list_the_folder_once",),
+    ),
+    Mutant(
         "each fetched row has its own search",
         "spark_jobs/quarantine/refetch.py",
         "return [row for row in fetched if not replayed[row.until]]",
