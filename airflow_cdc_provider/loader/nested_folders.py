@@ -12,6 +12,7 @@ from itertools import combinations, product
 from airflow_cdc_provider.core.spec.definition import Definition, TableRule, Target
 from airflow_cdc_provider.core.spec.selection import is_pattern, matches
 from airflow_cdc_provider.core.storage.locations import FOLDER, parse_location
+from airflow_cdc_provider.core.table.source_names import parts_of, table_name
 from airflow_cdc_provider.loader.types import table_naming
 
 STAGING, TABLES = "staging", "the tables of a target"
@@ -98,10 +99,12 @@ def _table_name(rule: TableRule, name_of: Callable[[str], str]) -> str:
     """With ``ANY_NAME`` for what only the source tells."""
     if rule.target:
         return PLACEHOLDER.sub(ANY_NAME, rule.target)
-    schema, dot, table = rule.source.rpartition(".")
-    if is_pattern(schema) or not dot or '"' in rule.source:
-        return ANY_NAME if is_pattern(rule.source) else name_of(rule.source)
-    return name_of(f"{schema}.{WILDCARDS.sub(UNKNOWN, table)}").replace(UNKNOWN, ANY_NAME)
+    if not is_pattern(rule.source):
+        return name_of(rule.source)
+    *schema, table = parts_of(rule.source)
+    if not schema or any(map(is_pattern, schema)) or '"' in rule.source:
+        return ANY_NAME
+    return name_of(table_name(*schema, WILDCARDS.sub(UNKNOWN, table))).replace(UNKNOWN, ANY_NAME)
 
 
 def _overlap(one: UsedFolder, other: UsedFolder) -> Iterator[Overlap]:
