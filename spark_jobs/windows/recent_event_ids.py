@@ -2,33 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime, timedelta
 
 from airflow_cdc_provider.core.log.change_log import DataFile
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from spark_jobs.windows.parquet_files import open_parquet
+from spark_jobs.windows.recent_windows import RecentWindow
 
 READERS = 16
 """The files of windows are small and many, and every request to an object store takes time."""
 
 
-def recent_event_ids(log: ChangeLog, window: int, within: timedelta, now: datetime) -> frozenset[str]:
-    """The ids of the records in windows before ``window`` that were sealed within this time. Reads only this column."""
+def recent_event_ids(log: ChangeLog, windows: Sequence[RecentWindow]) -> frozenset[str]:
+    """The ids of the records in these windows, of those that are recent. Reads only this column."""
+    files = [file for window in windows if window.is_recent for file in window.files]
     with ThreadPoolExecutor(READERS, thread_name_prefix="event-ids") as pool:
-        id_lists = pool.map(lambda file: _ids(log, file), _files(log, window, now - within))
+        id_lists = pool.map(lambda file: _ids(log, file), files)
         return frozenset(event_id for ids in id_lists for event_id in ids)
-
-
-def _files(log: ChangeLog, window: int, since: datetime) -> Iterator[DataFile]:
-    """Windows are sealed in order: the first one that is too old ends the search."""
-    for number in range(window - 1, log.oldest() - 1, -1):
-        manifest = log.manifest(number) if number else None
-        if manifest is None or datetime.fromisoformat(manifest.sealed_at) < since:
-            return
-        for part in manifest.tables.values():
-            yield from part.files
 
 
 def _ids(log: ChangeLog, file: DataFile) -> list[str]:

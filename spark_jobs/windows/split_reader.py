@@ -30,6 +30,7 @@ from spark_jobs.runtime.planned_source import open_planned_source, planned_hash_
 from spark_jobs.runtime.row_progress import progress_reporter
 from spark_jobs.windows.followed_since import followed_since
 from spark_jobs.windows.recent_event_ids import recent_event_ids
+from spark_jobs.windows.recent_windows import recent_windows
 from spark_jobs.windows.record_files import RecordFile
 from spark_jobs.windows.window_writer import LandedSplit, Limits, land_changes
 
@@ -110,10 +111,10 @@ def _land(split: WindowSplit) -> LandedSplit:
     key = planned_hash_key(step, split.secrets)
     items = read_stream(source, split.stream, tasks, step.epoch, key)
     if source.duplicates_within:
-        within, now = source.duplicates_within, datetime.now(UTC)
-        items = drop_duplicates(items, recent_event_ids(log, step.window, within, now))
+        windows = recent_windows(log, step.window, datetime.now(UTC) - source.duplicates_within)
+        items = drop_duplicates(items, recent_event_ids(log, windows))
         if isinstance(source, RepeatsChanges):
-            items = without_unrecognised(items, followed_since(log, step, source, within, now))
+            items = without_unrecognised(items, followed_since(windows, step, source))
     report = progress_reporter(log.store, step, f"{split.number:04d}")
     policies = {task.table: task.rule.schema_changes.over(step.definition.schema_changes) for task in step.tables}
     return land_changes(items, list(policies), known, new_file, report, split.limits, policies)

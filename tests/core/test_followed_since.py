@@ -19,6 +19,8 @@ from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.staging.local_store import LocalStore
 from spark_jobs.windows.followed_since import followed_since
+from spark_jobs.windows.recent_event_ids import recent_event_ids
+from spark_jobs.windows.recent_windows import recent_windows
 
 NOW = datetime(2026, 3, 4, tzinfo=UTC)
 KEPT = timedelta(hours=72)
@@ -52,7 +54,7 @@ def sealed(log: ChangeLog, windows: Sequence[tuple[float, int, str]]) -> None:
 def since(log: ChangeLog, window: int, epoch: int = 1) -> dict[str, datetime]:
     tasks = [SimpleNamespace(table=name) for name in "ab"]
     step: Any = SimpleNamespace(window=window, epoch=epoch, lo={"days": "0"}, tables=tasks)
-    return followed_since(log, step, Repeats(), KEPT, NOW)
+    return followed_since(recent_windows(log, window, NOW - KEPT), step, Repeats())
 
 
 def test_a_table_is_followed_since_the_first_of_the_windows_that_all_contain_it(log: ChangeLog) -> None:
@@ -72,6 +74,16 @@ def test_an_epoch_begins_without_memory_and_cleaned_windows_are_none(log: Change
     assert since(log, 4, epoch=2) == {"a": at(-1), "b": at(-1)}
     log.store.delete(manifest_path(1))
     assert since(log, 3) == {"a": at(-1.5), "b": at(-1.5)}
+
+
+def test_ids_and_times_come_of_one_walk_over_the_manifests(log: ChangeLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    sealed(log, [(-4, 1, "a"), (-3.5, 1, "a"), (-2, 1, "ab"), (-1, 1, "ab")])
+    read, manifest = list[int](), log.manifest
+    monkeypatch.setattr(log, "manifest", lambda window: read.append(window) or manifest(window))
+    windows = recent_windows(log, 5, NOW - KEPT)
+    step: Any = SimpleNamespace(epoch=1, lo={"days": "0"}, tables=[SimpleNamespace(table="a")])
+    assert recent_event_ids(log, windows) == frozenset() and followed_since(windows, step, Repeats()) == {}
+    assert read == [4, 3, 2]
 
 
 def test_changes_of_that_time_become_gaps_and_all_others_stay() -> None:

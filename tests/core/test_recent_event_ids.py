@@ -12,6 +12,7 @@ from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.staging.local_store import LocalStore
 from spark_jobs.windows.recent_event_ids import recent_event_ids
+from spark_jobs.windows.recent_windows import recent_windows
 from spark_jobs.windows.record_files import RecordFile
 
 NOW = datetime(2026, 3, 4, tzinfo=UTC)
@@ -33,20 +34,24 @@ def log(tmp_path: Path) -> ChangeLog:
     return log
 
 
+def ids(log: ChangeLog, window: int, now: datetime) -> frozenset[str]:
+    return recent_event_ids(log, recent_windows(log, window, now - KEPT))
+
+
 def test_ids_are_kept_as_long_as_the_source_may_deliver_their_events_again(log: ChangeLog) -> None:
-    assert recent_event_ids(log, 6, KEPT, NOW) == {"a2", "b2", "a3", "b3", "a4", "b4", "a5", "b5"}
-    assert recent_event_ids(log, 6, KEPT, NOW + timedelta(seconds=1)) == {"a3", "b3", "a4", "b4", "a5", "b5"}
+    assert ids(log, 6, NOW) == {"a2", "b2", "a3", "b3", "a4", "b4", "a5", "b5"}
+    assert ids(log, 6, NOW + timedelta(seconds=1)) == {"a3", "b3", "a4", "b4", "a5", "b5"}
 
 
 def test_a_window_that_is_landed_again_does_not_count_its_own_ids(log: ChangeLog) -> None:
-    assert recent_event_ids(log, 3, KEPT, NOW) == {"a2", "b2"}
+    assert ids(log, 3, NOW) == {"a2", "b2"}
 
 
 def test_cleaned_windows_are_not_read(log: ChangeLog) -> None:
     for window in (1, 2, 3):
         log.store.delete(manifest_path(window))
-    assert recent_event_ids(log, 6, KEPT, NOW) == {"a4", "b4", "a5", "b5"}
+    assert ids(log, 6, NOW) == {"a4", "b4", "a5", "b5"}
 
 
 def test_before_the_first_window_there_are_no_ids(tmp_path: Path) -> None:
-    assert recent_event_ids(ChangeLog(LocalStore(str(tmp_path))), 1, KEPT, NOW) == frozenset()
+    assert ids(ChangeLog(LocalStore(str(tmp_path))), 1, NOW) == frozenset()

@@ -10,17 +10,24 @@ REMEMBERED = ("tests/core/test_recent_event_ids.py",)
 REPEATED_CHANGES = (
     Mutant(
         "changes of the last window alone are remembered",
-        "spark_jobs/windows/recent_event_ids.py",
-        "for number in range(window - 1, log.oldest() - 1, -1):",
+        "spark_jobs/windows/recent_windows.py",
+        "for number in range(window - 1, max(log.oldest(), 1) - 1, -1):",
         "for number in range(window - 1, window - 2, -1):",
         REMEMBERED,
     ),
     Mutant(
         "a window that is landed again drops what it holds",
-        "spark_jobs/windows/recent_event_ids.py",
+        "spark_jobs/windows/recent_windows.py",
         "for number in range(window - 1,",
         "for number in range(log.sealed(),",
         REMEMBERED,
+    ),
+    Mutant(
+        "all manifests are read for the changes of three days",
+        "spark_jobs/windows/recent_windows.py",
+        "        if not is_recent:\n            break\n",
+        "",
+        (f"{FOLLOWED[0]}::test_ids_and_times_come_of_one_walk_over_the_manifests",),
     ),
     Mutant(
         "a repetition of a change from before the copy is applied",
@@ -32,7 +39,7 @@ REPEATED_CHANGES = (
     Mutant(
         "a table counts as followed since the first window of the log",
         "spark_jobs/windows/followed_since.py",
-        "        still &= manifest.tables.keys()\n",
+        "        still &= window.tables\n",
         "",
         FOLLOWED,
     ),
