@@ -113,8 +113,8 @@ QUARANTINE = (
     Mutant(
         "a request is made before the decision is recorded",
         "airflow_cdc_provider/control/quarantine_commands.py",
-        "        for case, one in zip(chosen, corrected, strict=True)\n",
-        "        for case, one in zip((), (), strict=True)\n",
+        "    decided = zip(chosen, corrected, strict=True)\n",
+        "    decided = zip((), (), strict=True)\n",
         OPERATOR,
     ),
     Mutant(
