@@ -96,7 +96,7 @@ def _of_tables(definition: Definition, target: Target, key: tuple[str | int, ...
 
 
 def _table_name(rule: TableRule, name_of: Callable[[str], str]) -> str:
-    """With ``ANY_NAME`` for what only the source tells."""
+    """With ``ANY_NAME`` for what only the source shows."""
     if rule.target:
         return PLACEHOLDER.sub(ANY_NAME, rule.target)
     if not is_pattern(rule.source):
