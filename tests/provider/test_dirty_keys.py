@@ -11,7 +11,7 @@ from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.log.carry_over import CarryOver
 from airflow_cdc_provider.core.table.states import TableState
 from tests.provider.command_line import CommandLine, replicated
-from tests.provider.run_harness import RunHarness
+from tests.provider.run_harness import RunHarness, attempt_of
 
 TABLE = "public.a"
 AWAY = Problem("SRC020", "the source did not return 2 rows", do="nothing")
@@ -64,7 +64,7 @@ def test_other_changes_are_merged_although_the_table_is_failing(dirty: RunHarnes
     plan = dirty.open("r2").plan
     staged = TableResult(TABLE, Outcome.FAILING, problem=AWAY, detail={STAGED: 1})
     dirty.write_result(plan.run_id, "stage", StepKind.STAGE, [staged])
-    record = dirty.control(TABLE).fenced(attempt="merge")
+    record = dirty.control(TABLE).fenced(attempt=attempt_of(plan, "merge"))
     dirty.commit("public_a", record)
     merged = TableResult(TABLE, Outcome.DONE, 1, {"updated": 1}, record.fence, record.window)
     dirty.write_result(plan.run_id, "merge", StepKind.MERGE, [merged])

@@ -43,6 +43,10 @@ class HistorySource:
         self.random, self.now, self.reliable = random, 0, False
         self.history: dict[int, list[tuple[int, Row | None]]] = {key: [(0, _row(key, "0"))] for key in range(keys)}
 
+    @staticmethod
+    def identity() -> dict[str, str]:
+        return {}
+
     def row(self, key: int) -> tuple[int, Row | None]:
         return [one for one in self.history[key] if one[0] <= self.now][-1]
 

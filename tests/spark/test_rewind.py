@@ -37,12 +37,19 @@ def row(key: int, value: str) -> Row:
     return {"id": key, "v": value}
 
 
+class OwnStore(StateStore):
+    """That of the scripted table."""
+
+    def owner(self) -> str:
+        return "tests"
+
+
 class RewindCase:
     """A table and the rewinds of an operator."""
 
     def __init__(self, table: ScriptedTable, folder: Path) -> None:
         self.table = table
-        state = StateStore(f"sqlite:///{folder}/state.db")
+        state = OwnStore(f"sqlite:///{folder}/state.db")
         target = table.job_tables()
         targets = Targets(table.definition, lambda _: target)
         self.replicator = Replicator(table.definition, None, targets, table.log, state)  # type: ignore[arg-type]

@@ -50,6 +50,7 @@ def landed(shop: Shop, folder: Path, task: TableTask, known: TableSchema) -> Lan
     step = Step(
         StepKind.EXTRACT, made, "r", "x", "f", "", "me", "log", 1, {}, (task,), 2, dict(shop.position), {**limit}
     )
+    step = replace(step, source_identity=shop.source.identity())
     (split,) = shop.source.splits(shop.position, limit)
     result = land_split(WindowSplit(step, Secrets(shop.source.client.info), {task.table: known}, split, 0, Limits()))
     assert result.landed is not None, result.error
