@@ -13,15 +13,13 @@ from airflow_cdc_provider.core.spec.definition import Definition, TableRule, Tar
 from airflow_cdc_provider.core.spec.selection import is_pattern, matches
 from airflow_cdc_provider.core.storage.locations import FOLDER, parse_location
 from airflow_cdc_provider.core.table.source_names import parts_of, table_name
-from airflow_cdc_provider.loader.types import table_naming
+from airflow_cdc_provider.loader.types import table_naming, table_parent
 
 STAGING, TABLES = "staging", "the tables of a target"
 ANY_NAME = "*"
 TABLE_NAME = re.compile("[A-Za-z0-9][A-Za-z0-9_]*")
 PLACEHOLDER, WILDCARDS, UNKNOWN = re.compile(r"\{[^}]*\}"), re.compile("[*?]+"), "0unknown0"
 """``UNKNOWN``: characters that every naming of tables keeps."""
-ICEBERG, NAMESPACE = "iceberg", "cdc"
-"""The type of target with a folder for the namespace of its tables, and the default one."""
 
 
 @dataclass(frozen=True)
@@ -88,8 +86,8 @@ def overlaps_between(folders: Sequence[UsedFolder], others: Sequence[UsedFolder]
 def _of_tables(definition: Definition, target: Target, key: tuple[str | int, ...]) -> UsedFolder:
     """One for all: a replicator may have thousands of tables."""
     parts = _parts(target.location)
-    if target.type == ICEBERG:
-        return UsedFolder(TABLES, key, (*parts, target.catalog.rpartition(".")[2] or NAMESPACE))
+    if parent := table_parent(target):
+        return UsedFolder(TABLES, key, (*parts, *parent))
     name_of = table_naming(target.type)
     rules = (rule for rule in definition.tables if rule.has_copy_in(target.name))
     return UsedFolder(TABLES, key, parts, frozenset(_table_name(rule, name_of) for rule in rules))

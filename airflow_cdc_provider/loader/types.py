@@ -10,6 +10,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any, cast
 
 from airflow_cdc_provider import connectors, targets
+from airflow_cdc_provider.core.spec.definition import Target
 
 BUILT_IN = {
     "sources": connectors.OPTIONS,
@@ -74,6 +75,12 @@ def location_keys(kind: str) -> LocationKeys:
     return LocationKeys(
         getattr(options, "location_keys", LocationKeys.any_of), getattr(options, "scope_key", LocationKeys.scope)
     )
+
+
+def table_parent(target: Target) -> tuple[str, ...]:
+    """By the function ``table_parent`` of the options class; by default tables are directly in ``location``."""
+    parent = getattr(options_class("targets", target.type), "table_parent", None)
+    return parent(target) if parent else ()
 
 
 def _load(registry: str, kind: str) -> Any:

@@ -38,7 +38,6 @@ ALLOWED = {
         ("connectors/sources/salesforce/proto.py", 'f".{PACKAGE}.{plain}"'),
         ("connectors/sources/salesforce/proto.py", 'f"{PACKAGE}.{name}"'),
         ("hooks/notifiers.py", 'via.rpartition(".")'),
-        ("loader/nested_folders.py", 'target.catalog.rpartition(".")'),
         ("hooks/state.py", 'name.split("=")[-1].split(":")[-1].split(".")'),
     },
     "numbers, times and versions": {

@@ -16,10 +16,9 @@ from pathlib import Path
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.spec.definition import Target
 from airflow_cdc_provider.core.storage.locations import parse_location
+from airflow_cdc_provider.targets.iceberg.options import catalog_names
 from airflow_cdc_provider.targets.iceberg.store_properties import java_properties, python_properties, rest_properties
 
-CATALOG = "lake"
-NAMESPACE = "cdc"
 FILE = "catalog.db"
 
 BUSY_TIMEOUT_S = 60
@@ -43,10 +42,8 @@ class CatalogLocation:
 
 
 def catalog_location(target: Target, connection: ConnectionInfo) -> CatalogLocation:
-    """``target.catalog`` is ``catalog.namespace``, or the namespace alone. Raises CheckFailed (CON040) if the
-    connection has extras that are not allowed."""
-    name, _, namespace = target.catalog.rpartition(".")
-    name, namespace = name or CATALOG, namespace or NAMESPACE
+    """Raises CheckFailed (CON040) if the connection has extras that are not allowed."""
+    name, namespace = catalog_names(target)
     if target.location:
         return CatalogLocation(name, namespace, parse_location(target.location).path)
     uri = connection.host.rstrip("/")

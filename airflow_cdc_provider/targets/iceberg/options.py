@@ -11,6 +11,9 @@ from airflow_cdc_provider.core.spec.definition import Target
 from airflow_cdc_provider.core.spec.fields import doc
 from airflow_cdc_provider.core.storage.locations import FOLDER, parse_location
 
+CATALOG, NAMESPACE = "lake", "cdc"
+"""Those of tables whose target names none."""
+
 
 class Storage(StrEnum):
     FOLDER = "folder"
@@ -33,6 +36,11 @@ class IcebergOptions:
     )
 
     @staticmethod
+    def table_parent(target: Target) -> tuple[str, ...]:
+        """The folders between `location` and those of the tables."""
+        return (catalog_names(target)[1],)
+
+    @staticmethod
     def option_conflicts(target: Target) -> Iterator[tuple[str, str, str]]:
         """Invalid values: key, problem, allowed values."""
         if target.location and target.connection:
@@ -44,3 +52,9 @@ class IcebergOptions:
         parts = target.catalog.split(".")
         if target.catalog and not (len(parts) <= 2 and all(parts)):
             yield "catalog", "not a valid name", "namespace, or catalog.namespace"
+
+
+def catalog_names(target: Target) -> tuple[str, str]:
+    """Catalog and namespace: ``target.catalog`` is ``catalog.namespace``, or the namespace alone."""
+    name, _, namespace = target.catalog.rpartition(".")
+    return name or CATALOG, namespace or NAMESPACE
