@@ -32,6 +32,7 @@ from airflow_cdc_provider.core.spec.definition import Definition, Source
 from airflow_cdc_provider.hooks.connections import connection_info, secrets_of
 from airflow_cdc_provider.hooks.dag_runs import running_tasks
 from airflow_cdc_provider.hooks.state import open_state
+from airflow_cdc_provider.loader.nested_folders import first_overlap
 from airflow_cdc_provider.loader.text_formats import FORMS
 from airflow_cdc_provider.staging.open_store import open_log
 from airflow_cdc_provider.state.store import StateStore
@@ -99,6 +100,7 @@ def rename(args: argparse.Namespace) -> CommandOutput:
                 do="delete the replicator, and start again under the new name",
             )
     if entry is None or entry.unfinished is None:
+        _require_folders_apart(renamed, former.name)
         require_empty(after.log.store)
         own_copies(before)
         require_no_runs(state, former.name, lambda: running_tasks(former.name))
@@ -129,6 +131,7 @@ def move(args: argparse.Namespace) -> CommandOutput:
     new = open_log(replace(definition, staging=staging), connection_info(staging.connection)).store
     require_apart(replicator.log.store, new)
     if begun is None:
+        _require_folders_apart(replace(definition, staging=staging), name)
         require_empty(new)
         own_copies(replicator)
         require_no_runs(state, name, lambda: running_tasks(name))
@@ -150,6 +153,21 @@ def _require_present(found: FoundReplicator) -> None:
     """Raises Blocked (CMD020, CMD021) if the replicator was deleted or renamed."""
     if found.entry is not None and found.entry.gone and (problem := refusal(found.entry, found.definition)):
         raise Blocked(problem)
+
+
+def _require_folders_apart(definition: Definition, former_name: str) -> None:
+    """Raises CommandRefused (CMD035) if the YAML could not be loaded afterwards."""
+    listed = load_definitions().loaded.values()
+    overlap = first_overlap(definition, [one.definition for one in listed if one.definition.name != former_name])
+    if overlap is not None:
+        raise CommandRefused.of(
+            "CMD035",
+            f"{overlap.one.what} and {overlap.other.what} would be in one another",
+            where=definition.name,
+            found=f"{overlap.one.shown}, {overlap.other.shown}",
+            do="choose another name or another location for staging",
+            data="nothing was changed",
+        )
 
 
 def _others(state: StateStore, definition: Definition) -> list[Source]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, product
+from itertools import chain, combinations, product
 
 from airflow_cdc_provider.core.spec.definition import Definition, TableRule, Target
 from airflow_cdc_provider.core.spec.selection import is_pattern, matches
@@ -81,6 +81,13 @@ def overlaps(folders: Sequence[UsedFolder]) -> Iterator[Overlap]:
 def overlaps_between(folders: Sequence[UsedFolder], others: Sequence[UsedFolder]) -> Iterator[Overlap]:
     for one, other in product(folders, others):
         yield from _overlap(one, other)
+
+
+def first_overlap(definition: Definition, others: Iterable[Definition]) -> Overlap | None:
+    """The first one for which the loader refuses ``definition`` beside ``others``."""
+    own = list(used_folders(definition))
+    between = (overlap for other in others for overlap in overlaps_between(own, list(used_folders(other))))
+    return next(chain(overlaps(own), (overlap for overlap in between if overlap.certain)), None)
 
 
 def _of_tables(definition: Definition, target: Target, key: tuple[str | int, ...]) -> UsedFolder:

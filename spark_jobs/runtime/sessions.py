@@ -132,7 +132,8 @@ def new_session(spark: SparkSession) -> SparkSession:
     alike, whatever the settings of the application are."""
     session = spark.newSession()
     for key, value in {**STATEMENT_SETTINGS, DOLLAR: "$"}.items():
-        session.conf.set(key, value)
+        if session.conf.get(key, None) != value:  # Spark warns about each setting of a deprecated key
+            session.conf.set(key, value)
     session.conf.set("spark.sql.shuffle.partitions", str(2 * cores(spark)))
     return session
 

@@ -257,3 +257,16 @@ def test_a_folder_in_use_or_inside_the_old_one_is_refused(cdc: CommandLine, harn
     assert "CMD027" in cdc("move", "shop", "--staging", f"{harness.folder}/new").err
     assert "CMD033" in cdc("move", "shop", "--staging", "new").err
     goes_on(harness, "shop")
+
+
+def test_a_folder_that_the_yaml_may_not_have_is_refused(cdc: CommandLine, harness: RunHarness) -> None:
+    """Otherwise no file of the replicator could be loaded afterwards."""
+    replicated(harness)
+    inside = cdc("move", "shop", "--staging", f"{harness.folder}/lake/public_a")
+    assert inside.code and "CMD035" in inside.err and f"{harness.folder}/lake/public_a" in inside.err
+    goes_on(harness, "shop")
+    cdc("move", "shop", "--staging", str(harness.folder))
+    path = yaml_of(harness)
+    path.write_text(path.read_text().replace(f"{harness.folder}/staging", str(harness.folder)))
+    around = cdc("rename", "shop", "lake")
+    assert around.code and "CMD035" in around.err
