@@ -156,11 +156,14 @@ class Life(Pipeline):
         for copy in wanted.values():
             if former := self.copies_of(copy.table):
                 copy.new, copy.unwanted = former[0].new, former[0].unwanted
+        # The stream begins anew with the first resync: until then no copy can begin either.
+        lost = {"position"} if any("position" in copy.grounds for copy in self.copies.values()) else set()
+        off = {"server"} if self.off else set()
         self.copies = {name: self.copies.get(name, copy) for name, copy in wanted.items()}
         for name, copy in self.copies.items():
             copy.history = wanted[name].history
-            if self.off and copy is wanted[name]:
-                copy.grounds.add("server")
+            if copy is wanted[name]:
+                copy.grounds |= lost | off
 
     def redefine(self, **changes: Any) -> None:
         """The definition as the loader reads it: what no YAML may have is no program."""
