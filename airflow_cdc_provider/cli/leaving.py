@@ -14,7 +14,7 @@ from airflow_cdc_provider.cli.output import CommandOutput
 from airflow_cdc_provider.cli.replicators import FoundReplicator, current_user, find_registered, load_definitions
 from airflow_cdc_provider.cli.typed_name import confirm_by_name
 from airflow_cdc_provider.control.delete_replicator import delete_replicator
-from airflow_cdc_provider.control.footprint import find_footprint, own_copies
+from airflow_cdc_provider.control.footprint import find_footprint, own_copies, require_known_tables
 from airflow_cdc_provider.control.move_staging import move_staging, require_apart, require_empty
 from airflow_cdc_provider.control.rename_replicator import rename_replicator
 from airflow_cdc_provider.control.replicator import Replicator, open_replicator
@@ -103,6 +103,7 @@ def rename(args: argparse.Namespace) -> CommandOutput:
         _require_folders_apart(renamed, former.name)
         require_empty(after.log.store)
         own_copies(before)
+        require_known_tables(before)
         require_no_runs(state, former.name, lambda: running_tasks(former.name))
     change = begin_rename(state, former, renamed, current_user())
     end_runs(state, former.name, change, lambda: running_tasks(former.name))

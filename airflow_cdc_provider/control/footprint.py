@@ -73,6 +73,23 @@ def own_copies(replicator: Replicator) -> tuple[OwnedTable, ...]:
     return tuple(found)
 
 
+def require_known_tables(replicator: Replicator) -> None:
+    """Raises CommandRefused (CMD036) if a target table is not known as a copy. It may be one that was made under
+    another name of its target: it would not get the new name of its replicator, and would be lost."""
+    for table, target in every_table(replicator).items():
+        current = replicator.targets.state(table, target)
+        if current.exists and current.control is None:
+            raise CommandRefused.of(
+                "CMD036",
+                f"the target table of {table} exists, and is not its copy",
+                where=replicator.targets.of(table).locate(target),
+                found=f"a table without a control record of {table}",
+                do="if it is the copy in a target that had another name, give the target that name again; otherwise "
+                "rename the table, or set another `target` in the YAML; then repeat the command",
+                data="nothing was changed",
+            )
+
+
 def fence_copies(replicator: Replicator, actor: str) -> None:
     """Raise the fence of every copy: its target rejects what earlier attempts may still commit."""
     for copy in own_copies(replicator):

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from airflow_cdc_failpoints import ARMED, TOKEN
 
 from airflow_cdc_provider.control.delete_replicator import delete_replicator
-from airflow_cdc_provider.control.footprint import own_copies
+from airflow_cdc_provider.control.footprint import own_copies, require_known_tables
 from airflow_cdc_provider.control.move_staging import move_staging
 from airflow_cdc_provider.control.rename_replicator import rename_replicator
 from airflow_cdc_provider.control.replicator import open_replicator
@@ -84,6 +84,8 @@ def carry_out(call: TaskCall) -> None:
     entry = state.replicators.get(name)
     if entry is None or entry.unfinished is None:
         own_copies(replicator)
+        if call.task == RENAME:
+            require_known_tables(replicator)
     if call.task == RENAME:
         renamed = replace(definition, name=arguments["name"])
         change = begin_rename(state, definition, renamed, "operator")

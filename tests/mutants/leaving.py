@@ -150,4 +150,18 @@ LEAVING = (
         "",
         ("tests/provider/test_state_sessions.py",),
     ),
+    Mutant(
+        "a replicator is renamed while a copy of it is not known",
+        "airflow_cdc_provider/cli/leaving.py",
+        "        require_known_tables(before)\n",
+        "",
+        ("tests/provider/test_rename_and_move.py",),
+    ),
+    Mutant(
+        "the log moves to where no YAML can name it",
+        "airflow_cdc_provider/cli/leaving.py",
+        "        _require_folders_apart(replace(definition, staging=staging), name)\n",
+        "",
+        ("tests/provider/test_rename_and_move.py",),
+    ),
 )

@@ -27,8 +27,10 @@ from tests.programs.program import (
     Program,
     Put,
     PutBad,
+    Rename,
     RenameColumn,
     RenameTable,
+    RenameTarget,
     Replay,
     Retype,
     Server,
@@ -264,4 +266,8 @@ NAMED: dict[str, Program] = {
         Setup(history="scd2"), (BEGIN, Retype("widen"), Put(2, 5), Settle(), AllowFeatures(), Settle())
     ),
     "a log of changes of a table that was rewritten": Program(Setup(history="log"), (BEGIN, Retype("narrow"))),
+    "a target has another name while its replicator gets one": Program(
+        Setup(unnamed=False), (BEGIN, RenameTarget(), Rename())
+    ),
+    "a target is added while the position is lost": Program(Setup(), (BEGIN, LoseLog(), AddTarget(DELTA))),
 }

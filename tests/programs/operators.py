@@ -12,6 +12,7 @@ from airflow_cdc_provider.control.answers import answer_open_question, open_ques
 from airflow_cdc_provider.control.examine import examine_replicator
 from airflow_cdc_provider.control.quarantine_commands import cases_of, decide_records
 from airflow_cdc_provider.core.decisions.commands import CommandKind
+from airflow_cdc_provider.core.errors import CommandRefused
 from airflow_cdc_provider.core.table.questions import Answer
 from airflow_cdc_provider.core.table.schema import Kind
 from airflow_cdc_provider.core.table.states import TableState
@@ -85,7 +86,12 @@ def _(act: acts.Check, life: Life) -> None:
 @carry_out.register
 def _(act: acts.Rename, life: Life) -> None:
     name = f"p{os.getpid()}_{next(PROGRAMS)}"
-    leaving.carry_out(_call(life, leaving.RENAME, name=name))
+    try:
+        leaving.carry_out(_call(life, leaving.RENAME, name=name))
+    except CommandRefused:
+        if not any(copy.is_under_other_name for copy in life.copies.values()):
+            raise
+        return
     life.redefine(name=name)
 
 

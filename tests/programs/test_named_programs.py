@@ -39,6 +39,7 @@ NIGHTLY = {
     "the key audit of a history that copies left rows out of",
     "a table that was dropped and made again, with a history",
     "a poll has no TRUNCATE that could be ignored",
+    "a target is added while the position is lost",
     "an answer resync is refused, and the table goes on without the ignored column",
 }
 """Slow ones, whose defect another program or a test of the decision is close to."""

@@ -13,8 +13,9 @@ from airflow_cdc_provider.core.errors import Blocked, StagingUnavailable
 from airflow_cdc_provider.core.table.state_rows import LEASE_S, Lane
 from airflow_cdc_provider.staging import transfer
 from airflow_cdc_provider.staging.local_store import LocalStore
+from airflow_cdc_provider.targets.target import TargetState
 from tests.provider.command_line import CommandLine, replicated
-from tests.provider.run_harness import RunHarness
+from tests.provider.run_harness import LoggedFileTarget, RunHarness
 from tests.provider.test_delete import Killed, killed_at, overtaken_at, yaml_of
 
 RENAMING = (
@@ -270,3 +271,20 @@ def test_a_folder_that_the_yaml_may_not_have_is_refused(cdc: CommandLine, harnes
     path.write_text(path.read_text().replace(f"{harness.folder}/staging", str(harness.folder)))
     around = cdc("rename", "shop", "lake")
     assert around.code and "CMD035" in around.err
+
+
+def test_a_table_that_is_not_known_as_a_copy_refuses_a_rename(
+    cdc: CommandLine, harness: RunHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may be the copy in a target that had another name: no command could give it the new one later."""
+    replicated(harness)
+    state = LoggedFileTarget.state
+
+    def unknown(target: LoggedFileTarget, table: str, target_table: str) -> TargetState:
+        return replace(state(target, table, target_table), control=None)
+
+    with monkeypatch.context() as without_records:
+        without_records.setattr(LoggedFileTarget, "state", unknown)
+        refused = cdc("rename", "shop", "mall")
+    assert refused.code and "CMD036" in refused.err and "public_a" in refused.err
+    goes_on(harness, "shop")
