@@ -23,14 +23,14 @@ from airflow_cdc_provider.core.table.history import history_of
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.targets.target import TargetState
-from spark_jobs.copies.copied_rows import CopiedRows, open_copied_rows, target_frame, technical_columns
+from spark_jobs.copies.copied_rows import CopiedRows, open_compared_rows, target_frame, technical_columns
 from spark_jobs.copies.copying import (
     build_control_record,
     commit_copy,
     for_each_copy,
     has_reload,
     open_copy,
-    prepare_copy,
+    prepare_commit,
     table_status,
     with_copy_window,
 )
@@ -50,7 +50,6 @@ from spark_jobs.copies.kept_rows import (
     under_names_of_copy,
 )
 from spark_jobs.copies.key_audit import audit_keys, audit_window
-from spark_jobs.copies.split_frames import copy_rows
 from spark_jobs.histories.copy_again import HistoryCopy
 from spark_jobs.histories.current_rows import current_rows
 from spark_jobs.histories.followed_schema import follow_schema
@@ -93,9 +92,9 @@ def copy_again(job: Job, work: TableWork) -> TableResult:
     began = datetime.now(UTC)
     with (
         open_copy(job, task, job.step.window, task.rule.snapshot.extent) as copy,
-        open_copied_rows(job, work, copy, began) as copied,
-        copy_rows(job, work, copy) as new,
+        open_compared_rows(job, work, copy, began) as compared,
     ):
+        new, copied = compared.new, compared.copied
         failpoint("copy.anchored")
         same_history = kept_history is task.rule.history is not History.NONE
         continues = same_history and not _begins_anew(job, task)
@@ -111,7 +110,7 @@ def copy_again(job: Job, work: TableWork) -> TableResult:
         control = current.control
         assert control is not None
         before, old = _columns_of_this_table(control, copy), _read(job, work, current)
-        catches_up = not job.source.exact_snapshot
+        catches_up = None if job.source.exact_snapshot else compared.read_end
         record = build_control_record(job, task, named_fence, current, copy, control.state, catches_up)
         if continues:
             history = HistoryCopy(job, work, copy, replace(control, schema=before), record, began)
@@ -135,7 +134,7 @@ def copy_again(job: Job, work: TableWork) -> TableResult:
             require_same_values(task, where, replace(control, schema=before), record.hidden_sha256, copy.schema, kept)
             rows = rows.unionByName(as_columns_of(rows, kept, task), allowMissingColumns=True)
             copied = CopiedRows(lambda: rows, progress=watch_copy(work.spark, copy))
-        commit = prepare_copy(job, work, copy, copied)
+        commit = prepare_commit(job, work, copy, copied)
         return commit_copy(job, work, copied.progress, commit, record, missing=missing.rows, of=missing.of)
 
 

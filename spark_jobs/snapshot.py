@@ -58,11 +58,12 @@ def first_copy(job: Job, work: TableWork) -> TableResult:
         job, copy = opened.job, opened.copy
         failpoint("copy.anchored")
         rows = adopted_rows(job, work, copy, current) if takes_over else rows
-        commit = prepare_copy(job, work, copy, rows)
+        commit, read_end = prepare_copy(job, work, copy, rows)
         now = utc_now()
         reason = "first copy" if task.rule.snapshot.extent.rows else "started without a copy of its rows"
         state = State(TableState.REPLICATING, since=now, reason=reason, set_by="snapshot")
-        record = build_control_record(job, task, named_fence, current, copy, state, must_catch_up(opened, task))
+        catches_up = read_end if must_catch_up(opened, task) else None
+        record = build_control_record(job, task, named_fence, current, copy, state, catches_up)
         require_not_paused(job.log.store, job.step.definition.name, task.table)
         return commit_copy(job, work, rows.progress, commit, record)
 

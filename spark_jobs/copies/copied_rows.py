@@ -8,6 +8,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from itertools import count
 from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
@@ -27,6 +28,7 @@ from airflow_cdc_provider.targets.sparksql.names import quoted
 from spark_jobs.batches.row_files import as_in_file, read_frame
 from spark_jobs.batches.staged_columns import column_list
 from spark_jobs.copies.kept_splits import ROWS, KeepResults, kept_rows, write_rows
+from spark_jobs.copies.read_end import ReadEnd, end_of_read
 from spark_jobs.copies.split_copy import Rows, WrittenSplits, write_splits
 from spark_jobs.copies.split_frames import copy_rows
 from spark_jobs.histories.copied_versions import copied_columns
@@ -86,7 +88,13 @@ def open_copied_rows(job: Job, work: TableWork, copy: Copy, began: datetime, kep
             rows = earlier + read_progress(store, job.step, f"{table}-")
             return Progress(rows, of=copy.rows or None, kept=earlier) if rows else None
 
+        reads = count(1)
+
+        def begin_read() -> None:
+            assert kept or next(reads) == 1 or copy.read.repeatable, "another read may return other rows"
+
         def frame() -> DataFrame:
+            begin_read()
             if kept:
                 return target_frame(work, copy, kept_frame(job, work, copy, kept), technical)
             rows = target_frame(work, copy, opened.enter_context(copy_rows(job, work, copy)), technical)
@@ -95,6 +103,7 @@ def open_copied_rows(job: Job, work: TableWork, copy: Copy, began: datetime, kep
 
         def each_split(run: RunSplits, possible: Callable[[], int]) -> EachSplit:
             def write(function: Callable[[Rows], R], keep: Keep | None = None) -> WrittenSplits[R]:
+                begin_read()
                 kept_results = None
                 if keep is not None and kept:
                     kept_results = KeepResults(kept_splits_folder(table, kept, keep.kind), keep.is_whole)
@@ -110,6 +119,27 @@ def open_copied_rows(job: Job, work: TableWork, copy: Copy, began: datetime, kep
             sort_order(work.task, copy),
             copy.high_cardinality,
         )
+
+
+@dataclass(frozen=True)
+class ComparedRows:
+    """Rows that are compared with those of the target before they are written. ``new``: as the source has them.
+    ``copied``: the same rows, to be written."""
+
+    new: DataFrame
+    copied: CopiedRows
+    read_end: ReadEnd
+
+
+@contextmanager
+def open_compared_rows(job: Job, work: TableWork, copy: Copy, began: datetime) -> Iterator[ComparedRows]:
+    """Splits that may return other rows when they are read again are read once, for both."""
+    with open_copied_rows(job, work, copy, began) as copied, copy_rows(job, work, copy) as new:
+        if not copy.read.repeatable:
+            technical = technical_columns(copy, work.task.rule, began)
+            rows = target_frame(work, copy, new, technical)
+            copied = CopiedRows(lambda: rows, progress=watch_copy(work.spark, copy))
+        yield ComparedRows(new, copied, end_of_read(job, work))
 
 
 def kept_frame(job: Job, work: TableWork, copy: Copy, kept: str) -> DataFrame:

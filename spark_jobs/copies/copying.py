@@ -11,7 +11,6 @@ from functools import partial
 from airflow_cdc_provider.connectors.copied.reading import open_source_copy, open_source_snapshot
 from airflow_cdc_provider.connectors.source import Copy
 from airflow_cdc_provider.connectors.source_features import (
-    CapturesLater,
     LimitsCopies,
     StreamHoldsSnapshots,
     TableSnapshot,
@@ -35,6 +34,7 @@ from airflow_cdc_provider.core.times import utc_now
 from airflow_cdc_provider.targets.target import TargetState
 from spark_jobs.copies.copied_rows import CopiedRows, ReadProgress
 from spark_jobs.copies.extents import filtered, limited
+from spark_jobs.copies.read_end import ReadEnd, end_of_read
 from spark_jobs.engines.choice import on_engine
 from spark_jobs.runtime.job import Job, TableWork
 from spark_jobs.runtime.progress import report_progress
@@ -110,13 +110,19 @@ def table_status(job: Job, task: TableTask) -> tuple[int, TargetState]:
 
 
 def build_control_record(
-    job: Job, task: TableTask, named_fence: int, current: TargetState, copy: Copy, state: State, catches_up: bool
+    job: Job,
+    task: TableTask,
+    named_fence: int,
+    current: TargetState,
+    copy: Copy,
+    state: State,
+    catches_up: ReadEnd | None,
 ) -> ControlRecord:
     """The control record of the copy, one fence above all fences named for the table before ``table_status``. Its
     cursor is the window sealed before the anchor: all later windows are applied on top, down to the floor.
 
-    Call it after the rows have been read: a copy that is not exact (``catches_up``) becomes consistent only with a
-    window that begins after that, and the first window that has not begun yet is the one after the next."""
+    ``catches_up``: of a copy that is not exact, which becomes consistent only with a window that begins after its rows
+    have been read."""
     step = job.step
     fences = [named_fence]
     fences += [split_token(current.token)[0]] if current.token is not None else []
@@ -133,7 +139,7 @@ def build_control_record(
         floor=copy.floor,
         state=state,
         epoch=step.epoch,
-        high=job.log.sealed() + 2 if catches_up else None,
+        high=catches_up.high if catches_up else None,
         hi=previous.hi if previous else {},
         manifest_sha256=job.log.manifest_sha256(step.window),
         definition_sha256=task.definition_sha256,
@@ -154,16 +160,15 @@ def build_control_record(
     )
 
 
-def prepare_copy(job: Job, work: TableWork, copy: Copy, rows: CopiedRows) -> CopyCommit:
-    """Read the rows, as far as that does not depend on the commit. A source whose stream lags behind its tables catches
-    up with them."""
+def prepare_copy(job: Job, work: TableWork, copy: Copy, rows: CopiedRows) -> tuple[CopyCommit, ReadEnd]:
+    """Read the rows; those of one view at any time until the commit."""
+    return prepare_commit(job, work, copy, rows), end_of_read(job, work)
+
+
+def prepare_commit(job: Job, work: TableWork, copy: Copy, rows: CopiedRows) -> CopyCommit:
     task = replace(work.task, schema=stored_schema(work.task.rule.history, copy.schema))
     with work.phase("copy"), report_progress(work.task.table, rows.progress, partial(save_progress, job, work.task)):
-        commit = on_engine(job, work, copy.rows, lambda engine: engine.copy(task, rows))
-    if isinstance(job.source, CapturesLater):
-        with work.phase("capture"):
-            job.source.wait_for_capture()
-    return commit
+        return on_engine(job, work, copy.rows, lambda engine: engine.copy(task, rows))
 
 
 def commit_copy(

@@ -30,6 +30,7 @@ from spark_jobs.batches.key_bounds import key_bounds
 from spark_jobs.batches.row_files import write_frame
 from spark_jobs.batches.staged_rows import BATCH, ROWS
 from spark_jobs.copies.copying import open_copy
+from spark_jobs.copies.read_end import end_of_read
 from spark_jobs.copies.split_frames import copy_rows
 from spark_jobs.runtime.console import log_line
 from spark_jobs.runtime.job import Job, TableWork
@@ -56,6 +57,7 @@ def stage_slice(job: Job, work: TableWork, one: Slice) -> TableResult:
         )
         with work.phase("read"):
             write_frame(staged, store.url(f"{folder}/{ROWS}"))
+        read_end = end_of_read(job, work)
     job.require_planned_source()
     number = count_rows(store, f"{folder}/{ROWS}")
     batch = Batch(
@@ -70,7 +72,7 @@ def stage_slice(job: Job, work: TableWork, one: Slice) -> TableResult:
         repair=True,
         carry=control.carry,
         retired_below=control.retired_below,
-        high=job.log.sealed() + 2,
+        high=read_end.high,
     )
     if number:
         batch = replace(batch, bounds=key_bounds(store, f"{folder}/{ROWS}", bounded_column(schema)))

@@ -22,7 +22,7 @@ from spark_jobs.runtime.spark_progress import watch_splits
 @contextmanager
 def copy_rows(job: Job, work: TableWork, copy: Copy) -> Iterator[DataFrame]:
     """All columns of the copy. Splits that may return other rows when they are read again are read once, into files of
-    the executors: the rows are counted before anything is written, and a resync reads them twice. Raises the errors of
+    the executors: the rows are counted before anything is written, then compared and written. Raises the errors of
     reading a split, and SourceUnavailable (CPY005) where the number of rows differs from the source's count."""
     frame = read_splits(work.spark, job.step, job.secrets, copy.read.splits, copy.schema, work.task.rule)
     if copy.read.repeatable:

@@ -21,6 +21,7 @@ from airflow_cdc_provider.core.table.states import State, TableState
 from airflow_cdc_provider.targets.target import TargetState
 from spark_jobs.copies.copying import build_control_record, commit_copy, for_each_copy, table_status
 from spark_jobs.copies.kept_copy import OpenedCopy, must_catch_up
+from spark_jobs.copies.read_end import end_of_read
 from spark_jobs.runtime.job import Job, TableWork
 from tests.spark.scripted_table import ScriptedTable
 
@@ -59,23 +60,30 @@ def test_a_copy_takes_the_fence_above_all_claimed_and_recorded_ones(
     table: ScriptedTable, claimed: int, state: TargetState
 ) -> None:
     job, work = copying(table)
-    assert build_control_record(job, work.task, claimed, state, COPY, REPLICATING, False).fence == 7
+    assert build_control_record(job, work.task, claimed, state, COPY, REPLICATING, None).fence == 7
 
 
 def test_a_copy_records_the_commands_that_it_carries_out(table: ScriptedTable) -> None:
     job, work = copying(table)
     task = replace(work.task, resyncs=("c1", "c2"))
-    record = build_control_record(job, task, 0, TargetState(exists=False), COPY, REPLICATING, False)
+    record = build_control_record(job, task, 0, TargetState(exists=False), COPY, REPLICATING, None)
     assert record.resyncs == ("c1", "c2")
 
 
 def test_a_copy_records_the_name_that_its_table_has_in_the_source(table: ScriptedTable) -> None:
     job, work = copying(table)
     records = [
-        build_control_record(job, task, 0, TargetState(exists=False), COPY, REPLICATING, False)
+        build_control_record(job, task, 0, TargetState(exists=False), COPY, REPLICATING, None)
         for task in (work.task, replace(work.task, renamed_to="public.u"))
     ]
     assert [record.name_in_source for record in records] == ["", "public.u"]
+
+
+def test_a_read_ends_when_the_stream_has_what_it_saw(table: ScriptedTable) -> None:
+    """A window that is sealed while the source captures the last commits lacks them."""
+    job, work = copying(table)
+    vars(job.source).update(wait_for_capture=table.land)
+    assert end_of_read(job, work).high == table.log.sealed() + 2 == 5
 
 
 def test_a_fence_that_is_claimed_after_the_copy_chose_its_own_stops_the_copy(table: ScriptedTable) -> None:
@@ -87,7 +95,7 @@ def test_a_fence_that_is_claimed_after_the_copy_chose_its_own_stops_the_copy(tab
 
     assert table.log.claim_fence(RECORD)
     late: Any = SimpleNamespace(log=table.log, tables=SimpleNamespace(state=state_before_a_pause))
-    record = build_control_record(job, work.task, *table_status(late, work.task), COPY, REPLICATING, False)
+    record = build_control_record(job, work.task, *table_status(late, work.task), COPY, REPLICATING, None)
     with pytest.raises(Fenced, match="CPY001"):
         commit_copy(job, work, None, None, record)  # type: ignore[arg-type]
 
@@ -95,7 +103,7 @@ def test_a_fence_that_is_claimed_after_the_copy_chose_its_own_stops_the_copy(tab
 def test_of_two_first_copies_with_different_anchors_one_is_fenced_off(table: ScriptedTable) -> None:
     for window in (1, 2):
         job, work = copying(table, window=window)
-        record = build_control_record(job, work.task, 0, TargetState(exists=False), COPY, REPLICATING, False)
+        record = build_control_record(job, work.task, 0, TargetState(exists=False), COPY, REPLICATING, None)
         if window == 1:
             assert table.log.claim_fence(record)
     with pytest.raises(Fenced, match="CPY001"):
@@ -104,7 +112,7 @@ def test_of_two_first_copies_with_different_anchors_one_is_fenced_off(table: Scr
 
 def test_a_copy_of_another_source_than_that_of_the_run_is_not_committed(table: ScriptedTable) -> None:
     job, work = copying(table)
-    record = build_control_record(job, work.task, 0, TargetState(exists=False), COPY, REPLICATING, False)
+    record = build_control_record(job, work.task, 0, TargetState(exists=False), COPY, REPLICATING, None)
     vars(job.source).update(identity=lambda: {"system": "8"})
     with pytest.raises(SourceUnreachable, match="SRC010"):
         commit_copy(job, work, None, None, record)  # type: ignore[arg-type]

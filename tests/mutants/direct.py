@@ -199,8 +199,8 @@ DIRECT_MERGES = (
     Mutant(
         "the first window of a copy that is not exact is named before its rows are read",
         "spark_jobs/snapshot.py",
-        "commit = prepare_copy(job, work, copy, rows)",
-        "commit = lambda record: prepare_copy(job, work, copy, rows)(record)",
+        "commit, read_end = prepare_copy(job, work, copy, rows)",
+        "commit, read_end = lambda record: prepare_copy(job, work, copy, rows)[0](record), end_of_read(job, work)",
         ("tests/spark/test_snapshot.py",),
     ),
 )

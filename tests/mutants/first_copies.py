@@ -9,6 +9,24 @@ CONTINUED = "tests/spark/pipelines/first_copies/test_kept_postgres_splits.py::te
 
 FIRST_COPIES = (
     Mutant(
+        "a resync writes the rows of another read than it has compared",
+        "spark_jobs/copies/copied_rows.py",
+        "        if not copy.read.repeatable:\n            technical",
+        "        if not copy:\n            technical",
+        (
+            "tests/spark/test_resync.py"
+            "::test_where_another_read_may_return_other_rows_a_resync_compares_and_writes_those_of_one_read",
+        ),
+    ),
+    Mutant(
+        "a window that was sealed while the source captured makes a copy consistent",
+        "spark_jobs/copies/read_end.py",
+        "            job.source.wait_for_capture()\n    return ReadEnd(job.log.sealed() + 2)",
+        "            sealed = job.log.sealed()\n            job.source.wait_for_capture()\n"
+        "            return ReadEnd(sealed + 2)\n    return ReadEnd(job.log.sealed() + 2)",
+        (COPYING,),
+    ),
+    Mutant(
         "a table whose rows are kept is altered before it is replaced",
         "spark_jobs/resync.py",
         "if continues or (may_have_died and missing_columns(_read(job, work, current).columns, before)):",

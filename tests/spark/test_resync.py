@@ -10,10 +10,14 @@ from datetime import date
 from pathlib import Path
 
 import psycopg
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.connectors.source import Copy
+from airflow_cdc_provider.connectors.source import Copy, SplitRead
+from airflow_cdc_provider.connectors.sources.postgres import copy as copied
+from airflow_cdc_provider.connectors.sources.postgres import source
+from airflow_cdc_provider.connectors.sources.postgres.client import PostgresClient
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind, OperatorDecision, decision_path
 from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind, StepResult, TableResult, TableTask
@@ -21,6 +25,7 @@ from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.spec.definition import OnDelete, OnUnrepresentable, TableRule
 from airflow_cdc_provider.core.spec.history import History
+from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.core.table.states import State, TableState
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
@@ -133,6 +138,28 @@ def test_a_resync_replaces_changed_rows_and_applies_on_delete_to_missing_rows(
         assert old is not None and control is not None
         assert control.state.name is TableState.RESYNCING, "resume_stream ends it"
         assert control.fence > old.fence and control.floor > old.floor
+
+
+def test_where_another_read_may_return_other_rows_a_resync_compares_and_writes_those_of_one_read(
+    spark: SparkSession, replicator: Replicator, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A second read that lacks rows would delete them past the guard."""
+    reads = list[str]()
+
+    def emptied(client: PostgresClient, split: str, schema: TableSchema) -> Iterator[pa.Table]:
+        reads.append("in the driver, where only rows to be written are read")
+        return iter(())
+
+    database.execute("DELETE FROM hard WHERE id <= 10")
+    monkeypatch.setattr(source, "read_split", emptied)
+    monkeypatch.setattr(source.PostgresSource, "exact_snapshot", False)
+    monkeypatch.setattr(copied, "SplitRead", lambda splits, **_: SplitRead(splits))
+    result = run_resync(replicator, "public.hard")["public.hard"]
+    assert (result.outcome, result.detail) == (Outcome.DONE, {"missing": 10, "of": 100})
+    assert len(rows(spark, replicator, "public.hard")) == 90
+    assert reads == []
+    (task,) = replicator.tasks("public.hard")
+    assert task.control is not None and task.control.high == 2
 
 
 @pytest.mark.nightly

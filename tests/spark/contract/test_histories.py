@@ -86,7 +86,7 @@ class HistoryTable(KitTable):
         assert current.control is not None
         copy = Copy(f"{self.order:08x}", {}, self.schema, SplitRead((), 0), len(rows))
         state = State(TableState.REPLICATING, "2026-01-01T00:00:00Z")
-        record = build_control_record(job, self.task(), named, current, copy, state, False)
+        record = build_control_record(job, self.task(), named, current, copy, state, None)
         began = COPIED_AT + timedelta(seconds=self.order)
         copied = HistoryCopy(job, work, copy, current.control, record, began)
         found = current_rows(self.rule.history, self.read_at(current.version), self.schema.key)
