@@ -74,7 +74,14 @@ class RestartedWindow:
     def _hole(self, table: str, topic: str, manifest: Manifest) -> Hole:
         into = "topics that contain" if self.separable else "a folder that contains"
         what = f"connector {self.began.source} copied its tables again into {into} earlier rows or changes"
-        if not self.separable:
+        if self.began.backfill:
+            kind, what = EXPIRED, f"Datastream backfilled the table again into {into} rows of another backfill"
+            why = (
+                "it may repair changes that were lost, but changes count as newer than all backfilled rows, and rows "
+                "that were deleted meanwhile have no event. Start a new stream that writes into a new folder, and name "
+                "that folder in the YAML"
+            )
+        elif not self.separable:
             kind = EXPIRED
             why = (
                 "rows that were deleted meanwhile have no event. Configure it to write into a new folder, and name "

@@ -55,3 +55,22 @@ def test_tables_without_rows_are_empty_only_if_no_operator_requested_the_snapsho
 def test_entries_of_one_snapshot_are_joined() -> None:
     later = SourceSnapshot("pg", "pg.s.t", "a", 12)
     assert merge_snapshots((later, FIRST)) == (FIRST,)
+
+
+def backfill(minute: int) -> SourceSnapshot:
+    return SourceSnapshot("d.t", "d.t", f"backfill {minute}", minute * 60_000, backfill=True)
+
+
+def test_the_first_backfill_of_a_table_is_no_restart() -> None:
+    """It overlaps with changes, which are not looked at, and may be in several windows and files of any order."""
+    assert find_restarts((), (backfill(1),)) == find_restarts((backfill(1),), (backfill(1),)) == ()
+    assert find_restarts((backfill(9),), (backfill(1), backfill(18))) == (), "parts of one that name other minutes"
+
+
+def test_a_second_backfill_of_a_table_is_a_restart_whichever_arrives_first() -> None:
+    first, second = backfill(1), backfill(60)
+    assert find_restarts((first,), (first, second)) == (second,)
+    assert find_restarts((second,), (first,)) == (first,)
+    assert len(find_restarts((), (second, first))) == 1
+    assert find_restarts((first, second), (first, second, backfill(61))) == (), "it is in an earlier window"
+    assert find_restarts((first,), (SourceSnapshot("d.u", "d.u", "backfill 60", second.at_ms, backfill=True),)) == ()

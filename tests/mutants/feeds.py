@@ -10,6 +10,20 @@ FEED = "tests/connectors/test_feed_alterations.py"
 
 FEEDS = (
     Mutant(
+        "a later backfill changes nothing in rows with changes",
+        "airflow_cdc_provider/core/log/snapshots.py",
+        "return len(backfills) > 1 and not any(other in own for other in known)",
+        "return len(backfills) > 1 and own is not backfills[-1] and not any(other in own for other in known)",
+        ("tests/connectors/test_datastream_backfills.py",),
+    ),
+    Mutant(
+        "a row of a backfill belongs to none",
+        "airflow_cdc_provider/connectors/decoders/datastream/decode.py",
+        "            if envelope.backfill:\n",
+        "            if envelope.backfill and not envelope.backfill:\n",
+        ("tests/connectors/test_datastream_backfills.py",),
+    ),
+    Mutant(
         "a tombstone without its delete is no loss",
         f"{KAFKA}/lost_deletes.py",
         "before.offset < tombstone.offset - 1 and",

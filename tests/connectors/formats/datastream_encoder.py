@@ -96,7 +96,8 @@ class DatastreamEncoder:
 
     def _event(self, row: Row, change: Change | None, change_type: str, deleted: bool) -> dict[str, Any]:
         self._sent_events += 1
-        clock = 1_700_000_000_000 + self._random.randrange(10**6)  # the clock of the source does not order changes
+        began = 1_700_000_000_000
+        clock = began + self._random.randrange(10**6)  # the clock of the source does not order changes
         key, name, amount, at, wide = row
         method = METHODS[self._stream.source][0 if change else 1]
         return {
@@ -106,7 +107,7 @@ class DatastreamEncoder:
             "schema_key": "k",
             "uuid": f"d7989206-380f-0e81-8056-{self._sent_events >> 8:04x}{self._sent_events & 255:08b}",
             "read_timestamp": clock,
-            "source_timestamp": clock,
+            "source_timestamp": clock if change else began,
             "sort_keys": [clock],
             "source_metadata": self._metadata(change, change_type, deleted),
             "payload": {

@@ -18,8 +18,9 @@ from airflow_cdc_provider.connectors.decoders.common.exact_json import dumps
 from airflow_cdc_provider.connectors.decoders.common.images import RowImages, as_row
 from airflow_cdc_provider.connectors.decoders.common.jsonable import jsonable
 from airflow_cdc_provider.connectors.decoders.common.message import DecoderSettings, Item, Message
+from airflow_cdc_provider.connectors.decoders.datastream.backfills import Backfills
 from airflow_cdc_provider.connectors.decoders.datastream.envelope import Envelope, read_envelope, read_head
-from airflow_cdc_provider.connectors.decoders.datastream.positions import to_datetime, width
+from airflow_cdc_provider.connectors.decoders.datastream.positions import milliseconds, to_datetime, width
 from airflow_cdc_provider.connectors.decoders.datastream.tables import DatastreamTables
 from airflow_cdc_provider.connectors.source import Ignored
 from airflow_cdc_provider.core.log.change_records import ARRIVES, DEPARTS, ChangeRecord, Operation
@@ -54,6 +55,10 @@ class DatastreamDecoder:
         self._settings = settings
         self._tables = DatastreamTables(settings)
         self._epoch = epoch_prefix(settings.epoch)
+        self._backfills = Backfills()
+
+    def snapshot_watch(self) -> Backfills:
+        return self._backfills
 
     def decode(self, message: Message) -> list[Item]:
         value = message.value or b""
@@ -100,6 +105,8 @@ class DatastreamDecoder:
             known = self._with_position(known, envelope)
             images = self._tables.images(head.source, head.table, envelope.key or (), avro, text)
             record = self._record(event, envelope, images)
+            if envelope.backfill:
+                self._backfills.add(head.table, envelope.at_ms or milliseconds(event.get("read_timestamp")))
             return [*self._tables.announce(images), record]
         except DecodeError as error:
             if images is not None:

@@ -2,8 +2,9 @@
 
     order key = epoch 8 · class 2 · position · ordinal 8 · phase 2, all digits hex
 
-Class 00 is a backfilled row, 01 a change: a change of a key is always newer than a backfill. Among backfills, the one
-read later is newer.
+Class 00 is a backfilled row, 01 a change. A change of a key is newer than the table's first backfill: the stream has
+every change since that began. A later backfill is a hole of its table (``find_restarts``): it may have newer values
+than the changes. Among backfilled rows, the one read later is newer.
 
 | source | position |
 |---|---|

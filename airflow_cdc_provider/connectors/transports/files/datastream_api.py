@@ -45,7 +45,8 @@ class StreamState:
             where=self.stream,
             found="; ".join([self.state, *self.errors]),
             allowed=RUNNING,
-            do=f"gcloud datastream streams describe {self.stream}; mend the error, then resume the stream",
+            do=f"gcloud datastream streams describe {self.stream}; mend the error, then resume the stream. "
+            "If it has lost changes, start a new stream into a new folder, and name that in the YAML: do not backfill",
             data="the copies have what was written before; changes wait in the source while it keeps its log",
         )
 
