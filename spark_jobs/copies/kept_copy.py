@@ -16,7 +16,9 @@ from datetime import UTC, datetime
 from airflow_cdc_provider.connectors.copied.kept_copies import KeptCopy, basis_of, kept_copy_path
 from airflow_cdc_provider.connectors.source import Copy
 from airflow_cdc_provider.connectors.source_features import ReadsUnderViews
+from airflow_cdc_provider.core.decisions.holes import hole_of
 from airflow_cdc_provider.core.decisions.steps import TableTask
+from airflow_cdc_provider.core.log.change_log import AUDIT
 from airflow_cdc_provider.core.log.copy_progress import copy_folder
 from airflow_cdc_provider.core.spec.history import History
 from spark_jobs.copies.copying import open_copy
@@ -45,7 +47,7 @@ def open_first_copy(job: Job, task: TableTask) -> Iterator[OpenedCopy]:
         if not copy.read.lasting or task.rule.history is not History.NONE:
             yield OpenedCopy(job, copy, began)
             return
-        kept = _continued(job, task, copy) or _begun(job, task, copy)
+        kept = continued_copy(job, task, copy) or _begun(job, task, copy)
         yield OpenedCopy(replace(job, step=replace(job.step, window=kept.window)), kept.copy, began, kept.id)
 
 
@@ -60,11 +62,14 @@ def must_catch_up(opened: OpenedCopy, task: TableTask) -> bool:
     return kept is None or kept.id != opened.kept or kept.continued
 
 
-def _continued(job: Job, task: TableTask, now: Copy) -> KeptCopy | None:
+def continued_copy(job: Job, task: TableTask, now: Copy) -> KeptCopy | None:
+    """The copy that an earlier attempt has begun; None if there is none that can be continued. ``now``: a view of the
+    table that was opened now."""
     kept: KeptCopy | None = read_kept(job.log.store, kept_copy_path(task.table), KeptCopy)
     if kept is None or not has_splits(job.log.store, task.table, kept.id):
         return None
-    if why := kept.why_not_continued(basis_of(job.step, task), now, job.log.oldest()):
+    why = kept.why_not_continued(basis_of(job.step, task), now, job.log.oldest())
+    if why := why or _lost_since(job, task, kept):
         log_line(f"{task.table}: the copy of {kept.began_at} is not continued: {why}")
         job.log.store.delete(f"{copy_folder(task.table)}/{kept.id}")
         return None
@@ -75,6 +80,15 @@ def _continued(job: Job, task: TableTask, now: Copy) -> KeptCopy | None:
     if isinstance(job.source, ReadsUnderViews):
         read = job.source.under_view(read, now.read)
     return replace(kept, copy=replace(kept.copy, rows=now.rows, read=read))
+
+
+def _lost_since(job: Job, task: TableTask, kept: KeptCopy) -> str:
+    """What the log lacks after the anchor, which only another copy has. A comparison of the keys repairs an audit."""
+    for number in range(kept.window + 1, job.log.sealed() + 1):
+        hole = hole_of(job.log.manifest(number), task.table, kept.copy.floor, task.log_sha256)
+        if hole and hole.kind != AUDIT:
+            return f"window {number} of the change log lacks changes: {hole.detail or hole.cause}"
+    return ""
 
 
 def _begun(job: Job, task: TableTask, copy: Copy) -> KeptCopy:

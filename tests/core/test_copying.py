@@ -10,17 +10,25 @@ from typing import Any
 
 import pytest
 
-from airflow_cdc_provider.connectors.copied.kept_copies import KeptCopy, basis_of, kept_copy_path
+from airflow_cdc_provider.connectors.copied.kept_copies import (
+    KeptCopy,
+    KeptSplit,
+    basis_of,
+    kept_copy_path,
+    kept_splits_folder,
+)
 from airflow_cdc_provider.connectors.source import Copy, SplitRead
 from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind, TableResult
 from airflow_cdc_provider.core.errors import Fenced, SourceUnreachable
+from airflow_cdc_provider.core.log.change_log import AUDIT, EXPIRED, Hole
 from airflow_cdc_provider.core.spec.snapshot import Snapshot
 from airflow_cdc_provider.core.table.control_record import ControlRecord, token
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.core.table.states import State, TableState
 from airflow_cdc_provider.targets.target import TargetState
 from spark_jobs.copies.copying import build_control_record, commit_copy, for_each_copy, table_status
-from spark_jobs.copies.kept_copy import OpenedCopy, must_catch_up
+from spark_jobs.copies.kept_copy import OpenedCopy, continued_copy, must_catch_up
+from spark_jobs.copies.kept_splits import ROWS
 from spark_jobs.copies.read_end import end_of_read
 from spark_jobs.runtime.job import Job, TableWork
 from tests.spark.scripted_table import ScriptedTable
@@ -28,6 +36,7 @@ from tests.spark.scripted_table import ScriptedTable
 SCHEMA = TableSchema("public.t", (Column("id", LogicalType(Kind.INT32), nullable=False),), ("id",))
 REPLICATING = State(TableState.REPLICATING, "2026-01-01")
 RECORD = ControlRecord("hand", "public.t", "log", "tests", "a", 3, 0, "f", REPLICATING)
+NOT_LISTED = Hole("", "public.other", "")
 COPY = Copy("f", {"s": "1"}, SCHEMA, SplitRead(()), 0)
 
 
@@ -129,6 +138,32 @@ def test_a_copy_that_another_attempt_may_have_continued_must_catch_up(table: Scr
         job.log.store.write(kept_copy_path(work.task.table), one.encode())
         found.append(must_catch_up(opened, work.task))
     assert found == [False, True, False, True, True]
+
+
+@pytest.mark.parametrize(
+    ("hole", "is_continued"),
+    [
+        (None, True),
+        (NOT_LISTED, False),
+        (Hole(EXPIRED, "public.t", "g", detail="the log was purged"), False),
+        (Hole(EXPIRED, "public.t", "", detail="a file is gone"), False),
+        (Hole(EXPIRED, "public.t", "e"), True),
+        (Hole(EXPIRED, "public.u", "g"), True),
+        (Hole(AUDIT, "public.t", "g"), True),
+    ],
+)
+def test_a_copy_is_not_continued_where_the_log_has_a_hole_after_its_anchor(
+    table: ScriptedTable, hole: Hole | None, is_continued: bool
+) -> None:
+    """It would be blocked with its commit; a new copy has what the hole lacks."""
+    job, work = copying(table)
+    kept = KeptCopy("c1", "2026-01-01T00:00:00+00:00", 2, basis_of(job.step, work.task), COPY)
+    job.log.store.write(kept_copy_path(work.task.table), kept.encode())
+    split = f"{kept_splits_folder(work.task.table, 'c1', ROWS)}/000000.json"
+    job.log.store.write(split, KeptSplit(7, "").encode())
+    table.land(holes=(hole,) if hole else (), listed=hole is not NOT_LISTED)
+    assert (continued_copy(job, work.task, COPY) is not None) is is_continued
+    assert job.log.store.exists(split) is is_continued
 
 
 def test_tables_are_copied_in_the_order_of_their_priority(

@@ -33,6 +33,7 @@ def test_an_unchanged_table_is_continued_while_the_log_reaches_back_to_its_ancho
     assert KEPT.why_not_continued(BASIS, later, oldest=3) == ""
     assert "window 3" in KEPT.why_not_continued(BASIS, later, oldest=4)
     assert replace(KEPT, window=0).why_not_continued(BASIS, later, oldest=1) == ""
+    assert "window 1" in replace(KEPT, window=0).why_not_continued(BASIS, later, oldest=2)
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,13 @@ FIRST_COPIES = (
         ),
     ),
     Mutant(
+        "a first copy is continued although the log has a hole after its anchor",
+        "spark_jobs/copies/kept_copy.py",
+        "if why := why or _lost_since(job, task, kept):",
+        "if why:",
+        (COPYING,),
+    ),
+    Mutant(
         "a window that was sealed while the source captured makes a copy consistent",
         "spark_jobs/copies/read_end.py",
         "            job.source.wait_for_capture()\n    return ReadEnd(job.log.sealed() + 2)",
@@ -95,7 +102,7 @@ FIRST_COPIES = (
     Mutant(
         "a first copy is continued after the log has lost its anchor",
         "airflow_cdc_provider/connectors/copied/kept_copies.py",
-        "if self.window and self.window < oldest:",
+        "if max(self.window, 1) < oldest:",
         "if False:",
         (CORE,),
     ),

@@ -60,8 +60,8 @@ class KeptCopy(SealedFile):
             return f"another {', '.join(changed)}"
         if self.copy.identity != now.identity or self.copy.schema != now.schema:
             return "the table has changed at the source"
-        if self.window and self.window < oldest:
-            return f"the change log no longer has window {self.window}, which precedes its anchor"
+        if max(self.window, 1) < oldest:
+            return f"the change log no longer has window {max(self.window, 1)}, which it needs from its anchor on"
         return ""
 
 
