@@ -157,10 +157,17 @@ REFUSING_TARGETS = (
         ),
     ),
     Mutant(
-        "an initial float in MySQL has another text than loaded ones",
+        "an initial value in MySQL has another text than loaded ones",
         f"{TARGETS}/mysql/sql.py",
-        "            canonical = float_text(canonical, column.type.kind)\n",
-        "",
-        ("tests/core/test_mysql_literals.py",),
+        "text = loaded_text(canonical, column)",
+        "text = str(canonical)",
+        ("tests/core/test_loaded_literals.py",),
+    ),
+    Mutant(
+        "an initial value in Snowflake is another number than loaded ones",
+        f"{TARGETS}/snowflake/sql.py",
+        "text_literal(loaded_text(canonical, column))",
+        "text_literal(str(canonical))",
+        ("tests/core/test_loaded_literals.py",),
     ),
 )

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from airflow_cdc_provider.connectors.arrow_types import arrow_type
+from airflow_cdc_provider.core.columns.values import from_json
 from airflow_cdc_provider.core.table.merge_plan import KNOWN
-from airflow_cdc_provider.core.table.schema import Kind
+from airflow_cdc_provider.core.table.schema import Column
 
 
 def is_binary(kind: pa.DataType) -> bool:
@@ -59,9 +61,11 @@ def _float_texts(floats: pa.Array) -> pa.Array:
     return texts
 
 
-def float_text(number: float, kind: Kind) -> str:
-    """The text that a loaded row has."""
-    (text,) = _float_texts(pa.array([number], pa.float32() if kind is Kind.FLOAT32 else pa.float64()))
+def loaded_text(canonical: object, column: Column) -> str:
+    """The text that a loaded row has for a canonical value (as ``json.loads`` gives it), which is not null. A value in
+    a statement is made of it, so it is the same number, time and text as the one in a file."""
+    value = from_json(column.type.kind)(canonical)
+    (text,) = _text(pa.array([value], arrow_type(column.type))).to_pylist()
     return str(text)
 
 

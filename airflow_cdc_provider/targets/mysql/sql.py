@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import re
-from base64 import b64decode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -132,18 +130,10 @@ class MysqlSql:
     def literal(self, canonical: object, column: Column) -> str:
         if canonical is None:
             return "NULL"
-        if column.type.kind is Kind.BOOLEAN:
-            return "TRUE" if canonical else "FALSE"
-        if column.type.kind in FLOATS and isinstance(canonical, (int, float)):
-            from airflow_cdc_provider.targets.database.row_texts import float_text
+        from airflow_cdc_provider.targets.database.row_texts import loaded_text
 
-            canonical = float_text(canonical, column.type.kind)
-        text = canonical if isinstance(canonical, str) else json.dumps(canonical)
-        if column.type.kind is Kind.BYTES:
-            return f"X'{b64decode(text).hex()}'"
-        if column.type.kind in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ):
-            text = text.removesuffix("Z")
-        return text_literal(text)
+        text = loaded_text(canonical, column)
+        return f"X'{text}'" if column.type.kind is Kind.BYTES else text_literal(text)
 
     def equal(self, column: Column, left: str, right: str) -> str:
         return f"{left} {'<=>' if column.nullable else '='} {right}"

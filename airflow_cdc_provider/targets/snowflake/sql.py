@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from base64 import b64decode
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from airflow_cdc_provider.core.table.floats import as_stored
 from airflow_cdc_provider.core.table.merge_plan import STAGED_ALIAS as S
 from airflow_cdc_provider.core.table.schema import Column, Kind, TableSchema
 from airflow_cdc_provider.core.table.special_values import FLOATS, NONE, TEXTS, Specials
@@ -86,16 +83,11 @@ class SnowflakeSql(UpdatesFrom):
         return TYPES[kind]
 
     def literal(self, canonical: object, column: Column) -> str:
-        kind = self.column_type(column, in_key=False)
         if canonical is None:
-            return f"NULL::{kind}"
-        canonical = as_stored(canonical, column.type.kind)
-        text = canonical if isinstance(canonical, str) else json.dumps(canonical)
-        if column.type.kind is Kind.BYTES:
-            return f"TO_BINARY('{b64decode(text).hex()}', 'HEX')"
-        if kind == "VARIANT":
-            return f"PARSE_JSON({text_literal(text)})"
-        return f"{text_literal(text)}::{kind}"
+            return f"NULL::{self.column_type(column, in_key=False)}"
+        from airflow_cdc_provider.targets.database.row_texts import loaded_text
+
+        return self.value_of(text_literal(loaded_text(canonical, column)), column, in_key=False)
 
     def equal(self, column: Column, left: str, right: str) -> str:
         return f"EQUAL_NULL({left}, {right})" if column.nullable else f"{left} = {right}"

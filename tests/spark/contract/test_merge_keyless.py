@@ -9,7 +9,7 @@ import pytest
 
 from airflow_cdc_provider.core.decisions.steps import Outcome
 from airflow_cdc_provider.core.spec.definition import OnDelete
-from airflow_cdc_provider.core.table.schema import Column, TableSchema
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.targets.target import KeysRowsByValues
 from tests.spark.contract.fold_cases import INT, KEYLESS, TEXT, KeylessChanges
 from tests.spark.contract.kit_table import KitTable
@@ -68,3 +68,16 @@ def test_the_values_of_a_former_column_do_not_count_in_a_new_one_of_its_name(kit
     table.apply([table.alter(NARROW), table.insert({"n": 2})])
     table.apply([table.alter(WIDE), table.delete({"n": 1, "v": None}), table.delete({"n": 3, "v": None})])
     assert table.rows() == [(1, None), (2, None)]
+
+
+def test_a_row_older_than_a_column_of_short_floats_is_found_by_the_initial_value(
+    kit: TargetKit, tmp_path: Path
+) -> None:
+    """As a double, 0.1 of 32 bits has other digits than its text."""
+    table = KitTable(kit, tmp_path, NARROW)
+    real = Column("r", LogicalType(Kind.FLOAT32), initial="0.1")
+    table.copy([{"n": 1}, {"n": 2}])
+    table.apply([table.alter(replace(NARROW, columns=(*NARROW.columns, real))), table.insert({"n": 3, "r": 0.1})])
+    deleted = table.apply([table.delete({"n": n, "r": 0.1}) for n in (1, 3)])
+    assert deleted.outcome is Outcome.DONE
+    assert [n for n, *_ in table.rows()] == [2]
