@@ -14,7 +14,7 @@ from airflow_cdc_provider.targets.bigquery.bounds import bounded_columns, bounds
 from airflow_cdc_provider.targets.bigquery.failures import Cause, JobFailed, problem_of
 from airflow_cdc_provider.targets.bigquery.names import column_name
 from airflow_cdc_provider.targets.bigquery.options import Json, Partition, PartitionUnit
-from airflow_cdc_provider.targets.bigquery.server import collations_of
+from airflow_cdc_provider.targets.bigquery.server import collations_of, expirations_of
 from airflow_cdc_provider.targets.bigquery.sql import BigQuerySql, text_literal
 from airflow_cdc_provider.targets.database.merge_sql import merge_statements
 
@@ -215,3 +215,9 @@ def test_columns_that_ignore_case_are_found_in_the_description_of_a_table() -> N
     assert collations_of(inherited) == ["code und:ci", "new columns und:ci"]
     pinned = {"schema": {"fields": [{"name": "v", "type": "STRING", "collation": ""}]}, "defaultCollation": ""}
     assert collations_of(pinned) == []
+
+
+def test_expirations_are_found_in_the_description_of_a_table() -> None:
+    expiring = {"expirationTime": "1800000000000", "timePartitioning": {"type": "DAY", "expirationMs": "5184000000"}}
+    assert expirations_of(expiring) == ["expiration_timestamp", "partition_expiration_days"]
+    assert expirations_of({"timePartitioning": {"type": "DAY"}, "clustering": {"fields": ["id"]}}) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, Ta
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.targets.bigquery.checks import (
     TABLES_IN_A_QUERY,
+    dataset_problems,
     needed_grants,
     option_problems,
     table_problems,
@@ -50,6 +52,21 @@ def test_the_grants_are_statements_and_commands_and_include_the_bucket_of_a_stag
     assert needed_grants(member, "p.shop", "paying", "gs://loading/cdc/a").split("; and ")[2] == (
         f"gcloud storage buckets add-iam-policy-binding gs://loading --member={member} --role=roles/storage.objectUser"
     )
+
+
+@pytest.mark.parametrize(
+    ("table_ms", "partition_ms", "found"),
+    [
+        (None, None, ""),
+        (86_400_000, None, "default_table_expiration_days = 1"),
+        (None, 5_184_000_000, "default_partition_expiration_days = 60"),
+    ],
+)
+def test_a_dataset_whose_tables_expire_is_refused(table_ms: int | None, partition_ms: int | None, found: str) -> None:
+    options = {"default_table_expiration_ms": table_ms, "default_partition_expiration_ms": partition_ms}
+    client = SimpleNamespace(get_dataset=lambda *_, **__: SimpleNamespace(location="EU", **options))
+    problems = list(dataset_problems(client, "p.shop", "EU", "here"))
+    assert [(problem.code, problem.found) for problem in problems] == ([("TGT102", found)] if found else [])
 
 
 def test_a_plain_table_has_no_problem() -> None:

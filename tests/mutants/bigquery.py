@@ -11,6 +11,20 @@ JOBS = "tests/spark/test_bigquery_jobs.py"
 
 BIGQUERY = (
     Mutant(
+        "a dataset may delete partitions of its tables",
+        f"{FOLDER}/checks.py",
+        "    if inherited := default_expirations(found):",
+        "    if inherited := {}:",
+        ("tests/core/test_bigquery_checks.py",),
+    ),
+    Mutant(
+        "a table whose partitions expire takes changes",
+        "airflow_cdc_provider/targets/database/target.py",
+        "            return Unfit(errors.lost_rows(self.locate(target_table), found))\n",
+        "            pass\n",
+        ("tests/spark/test_bigquery_jobs.py::test_a_table_that_expires_takes_no_changes",),
+    ),
+    Mutant(
         "a script does not check whether the control row was as expected",
         f"{FOLDER}/scripts.py",
         "return [with_values(command.text, command.parameters), superseded]",

@@ -34,7 +34,7 @@ from airflow_cdc_provider.targets.bigquery.target import BigQueryTarget
 from airflow_cdc_provider.targets.database import control
 from airflow_cdc_provider.targets.database.commit import Swap
 from airflow_cdc_provider.targets.database.loading import finish_load, load_part
-from airflow_cdc_provider.targets.database.names import COPIED, PUBLISHED, staging_table
+from airflow_cdc_provider.targets.database.names import COPIED, PUBLISHED, own_control_table, staging_table
 from airflow_cdc_provider.targets.database.staging import create_shadow_table, prepare_staging
 from tests.waiting import until
 
@@ -97,6 +97,17 @@ def copy(target: BigQueryTarget, *ids: int) -> ControlRecord:
         record = replace(record, fence=before.control.fence + 1)
     target.swap(Swap("t", shadow, before, record))
     return record
+
+
+@pytest.mark.parametrize("name", ["t", own_control_table("t")])
+def test_a_table_that_expires_takes_no_changes(target: BigQueryTarget, name: str) -> None:
+    copy(target, 1)
+    assert target.state("public.t", "t").unfit is None
+    expiration = "expiration_timestamp = TIMESTAMP '2100-01-01 00:00:00 UTC'"
+    execute(target, f"ALTER TABLE {target.server.sql.table(name)} SET OPTIONS({expiration})")
+    unfit = target.state("public.t", "t").unfit
+    assert unfit is not None and (unfit.problem.code, unfit.copy_helps) == ("TGT101", False)
+    assert unfit.problem.found == f"{name}: expiration_timestamp"
 
 
 def refuse_next(server: EmbeddedBigQuery, reason: str) -> None:

@@ -18,6 +18,7 @@ from airflow_cdc_provider.targets.bigquery.partitions import fits
 from airflow_cdc_provider.targets.bigquery.sql import CLUSTER_COLUMNS, BigQuerySql
 
 LABEL_KEY, LABEL_VALUE = re.compile(r"[a-z][a-z0-9_-]{0,62}"), re.compile(r"[a-z0-9_-]{0,63}")
+MILLISECONDS_OF_DAY = 86_400_000
 TABLES_IN_A_QUERY = 1_000
 """BigQuery's limit. The view of the published cut reads a control table per table."""
 
@@ -35,6 +36,21 @@ def dataset_problems(client: Any, dataset: str, region: str, where: str) -> Iter
     if region and found.location.lower() != region.lower():
         do = "correct `region` of the target"
         yield Problem("TGT071", "the dataset is in another region", where, found.location, region, do)
+    if inherited := default_expirations(found):
+        options = ", ".join(f"{option} = NULL" for option in inherited)
+        do = f"ALTER SCHEMA {names.quoted(project, name)} SET OPTIONS({options}); or choose another dataset"
+        what = "the dataset gives its tables an expiration, after which rows of copies would be gone"
+        days = ", ".join(f"{option} = {number:g}" for option, number in inherited.items())
+        yield Problem("TGT102", what, where, days, "a dataset without default expirations", do)
+
+
+def default_expirations(dataset: Any) -> dict[str, float]:
+    """The options of a dataset by which new tables expire, in days."""
+    defaults = {
+        "default_table_expiration_days": dataset.default_table_expiration_ms,
+        "default_partition_expiration_days": dataset.default_partition_expiration_ms,
+    }
+    return {option: duration / MILLISECONDS_OF_DAY for option, duration in defaults.items() if duration is not None}
 
 
 def needed_grants(member: str, dataset: str, paying: str, stage: str) -> str:

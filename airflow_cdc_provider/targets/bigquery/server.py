@@ -107,6 +107,10 @@ class BigQueryServer:
         found = self._table(cursor, table)
         return [] if found is None else collations_of(found.to_api_repr())
 
+    def losses_of_rows(self, cursor: JobCursor, table: str) -> list[str]:
+        both = [(name, self._table(cursor, name)) for name in (table, self.sql.control_table(table))]
+        return [f"{name}: {one}" for name, found in both if found for one in expirations_of(found.to_api_repr())]
+
     def existing(self, cursor: JobCursor, tables: Collection[str]) -> Collection[str]:
         return set(self.tables_like(cursor, "")) & set(tables)
 
@@ -225,3 +229,12 @@ def collations_of(resource: Mapping[str, Any]) -> list[str]:
     fields = [(field["name"], field.get("collation")) for field in resource["schema"]["fields"]]
     listed = [*fields, ("new columns", resource.get("defaultCollation"))]
     return [f"{name} {collation}" for name, collation in listed if collation]
+
+
+def expirations_of(resource: Mapping[str, Any]) -> list[str]:
+    """The options of a table after which it, or its partitions, are deleted."""
+    found = {
+        "expiration_timestamp": resource.get("expirationTime"),
+        "partition_expiration_days": (resource.get("timePartitioning") or {}).get("expirationMs"),
+    }
+    return [option for option, value in found.items() if value is not None]

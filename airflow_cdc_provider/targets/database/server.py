@@ -141,6 +141,14 @@ class ChangesRows(Protocol):
 
 
 @runtime_checkable
+class LosesRows(Protocol):
+    """A server that deletes rows or tables by itself when a time is over."""
+
+    def losses_of_rows(self, cursor: Any, table: str) -> list[str]:
+        """What a table and its control table were given, or have inherited, that does so."""
+
+
+@runtime_checkable
 class NamesTransactions(Protocol):
     """A server whose sessions go on in a new transaction when one is aborted from outside."""
 

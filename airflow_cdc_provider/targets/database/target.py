@@ -44,7 +44,14 @@ from airflow_cdc_provider.targets.database.names import (
     is_shared,
     staging_table,
 )
-from airflow_cdc_provider.targets.database.server import CarriesOver, ChangesRows, NamesTransactions, Server, ShowsTypes
+from airflow_cdc_provider.targets.database.server import (
+    CarriesOver,
+    ChangesRows,
+    LosesRows,
+    NamesTransactions,
+    Server,
+    ShowsTypes,
+)
 from airflow_cdc_provider.targets.database.sql import Sql
 from airflow_cdc_provider.targets.database.text_loads import delete_loads
 from airflow_cdc_provider.targets.fencing import claim_fence, has_commit, superseded_by
@@ -106,9 +113,12 @@ class DatabaseTarget(UnversionedTarget):
 
     def unfit(self, cursor: Any, target_table: str, state: TargetState) -> Unfit | None:
         """Where keys of other characters may be equal, rows of other keys would be changed and deleted. Where another
-        type was given to a column, values would be rounded. Triggers and rules can change or skip rows."""
+        type was given to a column, values would be rounded. Triggers and rules can change or skip rows;
+        expirations delete them."""
         if found := self.server.other_collations(cursor, target_table):
             return Unfit(errors.other_collation(self.locate(target_table), found), copy_helps=True)
+        if isinstance(self.server, LosesRows) and (found := self.server.losses_of_rows(cursor, target_table)):
+            return Unfit(errors.lost_rows(self.locate(target_table), found))
         control, in_transactions = state.control, self.server.alters_in_transactions
         schema = control.schema if control else None
         if control is None or schema is None:
