@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
+from airflow_cdc_provider.core.columns.taken_over import other_values
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Blocked, Problem, of_table
 from airflow_cdc_provider.core.spec.definition import OnDelete
@@ -76,6 +77,14 @@ def first_problems(
     """The first problem of each table that has any, by name of the task."""
     found = ((task.table, next(iter(of_table(task.table, problems(task))), None)) for task in tables)
     return {table: problem for table, problem in found if problem}
+
+
+def existing_table(task: TableTask, location: str) -> Iterator[Problem]:
+    """Why the first copy cannot have the name of a table that belongs to no replicator."""
+    if not task.rule.snapshot.takes_over:
+        yield foreign_table(location)
+    elif problem := other_values(task.rule, task.schema, location):
+        yield problem
 
 
 def foreign_table(location: str) -> Problem:

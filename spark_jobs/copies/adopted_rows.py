@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from airflow_cdc_provider.connectors.source import Copy
+from airflow_cdc_provider.core.columns.taken_over import not_taken_over, other_values
 from airflow_cdc_provider.core.errors import ForeignTarget, Problem
 from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.spec.selection import RESERVED_PREFIX
@@ -77,6 +78,8 @@ def _obstructions(job: Job, work: TableWork, copy: Copy, where: str, names: list
         yield _refused(copy, where, f"a table in a {kind} target", ", ".join(sorted(TAKES_OVER)))
     if (history := work.task.rule.history) is not History.NONE:
         yield _refused(copy, where, f"history: {history}", "a table without a history")
+    if problem := other_values(work.task.rule, copy.schema, where):
+        yield problem
     if ours := [name for name in names if name.startswith(RESERVED_PREFIX)]:
         yield _refused(copy, where, ", ".join(ours), "a table of no replicator; drop these columns if none writes it")
     if missing := [name for name in copy.schema.names if name not in names]:
@@ -94,12 +97,4 @@ def _double_key(rows: DataFrame, key: tuple[str, ...]) -> str:
 
 
 def _refused(copy: Copy, where: str, found: str, allowed: str) -> Problem:
-    return Problem(
-        "CPY023",
-        f"the existing table of {copy.schema.table} cannot be taken over",
-        where=where,
-        found=found,
-        allowed=allowed,
-        do="change the table, or set another `target`; without an existing table, the table starts without rows",
-        data="the table was not touched",
-    )
+    return not_taken_over(copy.schema.table, where, found, allowed)

@@ -201,6 +201,22 @@ FIRST_COPIES = (
         ("tests/provider/test_lost_first_copies.py",),
     ),
     Mutant(
+        "a table is taken over whose values are in clear",
+        "spark_jobs/copies/adopted_rows.py",
+        "if problem := other_values(work.task.rule, copy.schema, where):",
+        "if (problem := other_values(work.task.rule, copy.schema, where)) and not problem:",
+        (
+            "tests/spark/pipelines/first_copies/test_taken_over.py::test_a_table_that_cannot_be_taken_over_is_not_touched",
+        ),
+    ),
+    Mutant(
+        "a table is taken over whose key is cast",
+        "airflow_cdc_provider/core/columns/taken_over.py",
+        '(identifying if field == "cast" else copy.names)',
+        '(() if field == "cast" else copy.names)',
+        ("tests/core/test_taken_over.py",),
+    ),
+    Mutant(
         "a table is taken over whose values are rounded",
         "spark_jobs/copies/adopted_rows.py",
         "    _require_types(job, work, copy, where)\n",

@@ -13,7 +13,9 @@ import pytest
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo, Secrets
 from airflow_cdc_provider.core.decisions.steps import TableTask
+from airflow_cdc_provider.core.spec.columns import Columns
 from airflow_cdc_provider.core.spec.definition import Definition, OnDelete, Source, Staging, TableRule
+from airflow_cdc_provider.core.spec.snapshot import Snapshot, SnapshotMode
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.staging.open_store import open_log
@@ -51,6 +53,14 @@ def task(*names: str, key: Sequence[str] = (), **rule: object) -> TableTask:
 
 def codes(target: DatabaseTarget, *tasks: TableTask) -> list[str]:
     return [problem.code for problem in target.check(tasks)]
+
+
+def test_a_table_whose_values_would_stay_in_clear_is_not_taken_over(warehouse: Database, tmp_path: Path) -> None:
+    warehouse.execute(f"CREATE TABLE {warehouse.schema}.t (id int, v int)")
+    never = {"key": ["id"], "snapshot": Snapshot(SnapshotMode.NEVER)}
+    target = opened(warehouse, tmp_path)
+    assert codes(target, task("id", "v", **never)) == []  # type: ignore[arg-type]
+    assert codes(target, task("id", "v", **never, columns=Columns(hash=("v",)))) == ["CPY023"]  # type: ignore[arg-type]
 
 
 def test_a_writable_database_has_no_problem_and_keeps_nothing_of_the_check(warehouse: Database, tmp_path: Path) -> None:

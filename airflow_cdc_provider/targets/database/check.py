@@ -14,7 +14,7 @@ from airflow_cdc_provider.core.spec.selection import RESERVED_PREFIX
 from airflow_cdc_provider.core.table.merge_plan import COPY, OP
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.core.table.unfit import Unfit
-from airflow_cdc_provider.targets.common_checks import foreign_table
+from airflow_cdc_provider.targets.common_checks import existing_table
 from airflow_cdc_provider.targets.database.loading import LoadsFiles, finish_load, load_part
 from airflow_cdc_provider.targets.database.server import Server
 from airflow_cdc_provider.targets.database.sql import ArrangesRows, Sql
@@ -98,8 +98,8 @@ def _check_definition(target: CheckedTarget, task: TableTask) -> Iterator[Proble
 
 def _check_table(target: CheckedTarget, cursor: Any, task: TableTask) -> Iterator[Problem]:
     state = target.read_state(cursor, task.table, task.target)
-    if state.exists and state.control is None and not task.rule.snapshot.takes_over:
-        yield foreign_table(target.locate(task.target))
+    if state.exists and state.control is None:
+        yield from existing_table(task, target.locate(task.target))
     if unfit := state.control and target.unfit(cursor, task.target, state):
         yield unfit.problem
     if len(task.schema.columns) > MANY_COLUMNS and not any(target.limits(task)):

@@ -18,7 +18,7 @@ from airflow_cdc_provider.targets.common_checks import (
     check_folder_writable,
     check_names,
     definition_problems,
-    foreign_table,
+    existing_table,
     nearest_existing_folder,
 )
 from airflow_cdc_provider.targets.delta.names import FILE_PREFIX, LOG
@@ -113,8 +113,7 @@ def _check_table(target: CheckedTarget, task: TableTask) -> Iterator[Problem]:
             yield Problem("TGT011", "the target folder is not empty and not a Delta table", path, "files", "", do)
         return
     if state.token is None:
-        if not task.rule.snapshot.takes_over:
-            yield foreign_table(path)
+        yield from existing_table(task, path)
         return
     if state.unfit:
         yield state.unfit.problem

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from airflow_cdc_provider.core.spec.columns import Columns
 from airflow_cdc_provider.core.spec.definition import TableRule, Target
 from airflow_cdc_provider.core.spec.snapshot import Snapshot, SnapshotMode
 from airflow_cdc_provider.core.table.states import TableState
@@ -19,14 +20,22 @@ from tests.spark.pipelines.schema_changes.test_policies import DATABASE, execute
 
 pytestmark = [pytest.mark.jvm, pytest.mark.server]
 
-TABLES = ("loaded", "absent", "narrow", "double", "ours", "precise")
-REFUSED = {"narrow": "no column v", "double": "2 rows with key [1]", "ours": "_cdc_order", "precise": "(10,2)"}
+TABLES = ("loaded", "absent", "narrow", "double", "ours", "precise", "hidden")
+REFUSED = {
+    "hidden": "columns.mask: v",
+    "narrow": "no column v",
+    "double": "2 rows with key [1]",
+    "ours": "_cdc_order",
+    "precise": "(10,2)",
+}
+COLUMNS = {"hidden": Columns(mask={"v": 2})}
 EXISTING = {
     "loaded": "SELECT id, id * 10 AS a, d, 'v' AS v FROM VALUES (1, DATE'2026-01-02'), (2, DATE'2026-01-03'), "
     "(99, DATE'2025-01-01') AS (id, d)",
     "narrow": "SELECT 1 AS id, 10 AS a, DATE'2026-01-02' AS d",
     "double": "SELECT id, 10 AS a, DATE'2026-01-02' AS d, 'v' AS v FROM VALUES (1), (1) AS (id)",
     "precise": "SELECT 1 AS id, CAST(10.5 AS DECIMAL(10,2)) AS a, DATE'2026-01-02' AS d, 'v' AS v",
+    "hidden": "SELECT 1 AS id, 10 AS a, DATE'2026-01-02' AS d, 'v' AS v",
     "ours": "SELECT 1 AS id, 10 AS a, DATE'2026-01-02' AS d, 'v' AS v, '' AS _cdc_order",
 }
 
@@ -60,7 +69,10 @@ def taken(
         for table in TABLES:
             execute(source, table, MAKE)
         target = database.target if database else Target(kind, f"{tmp_path}/lake")
-        rules = tuple(TableRule(f"public.{table}", snapshot=Snapshot(SnapshotMode.NEVER)) for table in TABLES)
+        rules = tuple(
+            TableRule(f"public.{table}", snapshot=Snapshot(SnapshotMode.NEVER), columns=COLUMNS.get(table, Columns()))
+            for table in TABLES
+        )
         definition = policy_definition(tmp_path, target, rules)
         made = Extents(tmp_path, spark, definition, "public", kind=kind, server=postgres, database=database)
         for _ in range(2):
