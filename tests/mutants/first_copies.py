@@ -9,6 +9,20 @@ CONTINUED = "tests/spark/pipelines/first_copies/test_kept_postgres_splits.py::te
 
 FIRST_COPIES = (
     Mutant(
+        "a column that is dropped during a copy is an unexpected error",
+        "airflow_cdc_provider/connectors/copied/altered_tables.py",
+        "if missing := [name for name in names if name not in present]:",
+        "if missing := [name for name in names if name not in names]:",
+        ("tests/connectors/test_altered_during_copies.py",),
+    ),
+    Mutant(
+        "a column that is widened during a copy is an unexpected error",
+        "airflow_cdc_provider/connectors/copied/altered_tables.py",
+        "if now == copied or copied.kind is Kind.TEXT:",
+        "if now == copied or copied.kind:",
+        ("tests/connectors/test_altered_during_copies.py",),
+    ),
+    Mutant(
         "a resync writes the rows of another read than it has compared",
         "spark_jobs/copies/copied_rows.py",
         "        if not copy.read.repeatable:\n            technical",

@@ -9,6 +9,7 @@ from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, Any
 
 from airflow_cdc_provider.connectors.arrow_types import arrow_schema, arrow_type
+from airflow_cdc_provider.connectors.copied.altered_tables import of_type
 from airflow_cdc_provider.connectors.decoders.common.jsonable import base64_of
 from airflow_cdc_provider.connectors.sources.jdbc_poll.select import EXACT_TEXT, TableQueries
 from airflow_cdc_provider.connectors.sources.jdbc_poll.values import ReadValue, column_value, in_utc
@@ -38,7 +39,7 @@ class RowConverter:
 
     def __init__(self, queries: TableQueries) -> None:
         schema, source = queries.schema, queries.described.schema
-        self._schema = schema
+        self._schema, self._source = schema, source
         self._has_exact_text = queries.system in EXACT_TEXT
         self._members = [f"{encode_basestring(column.name)}:" for column in schema.columns]
         self._readers = [_reader(schema, column, queries.read_value) for column in schema.columns]
@@ -75,7 +76,8 @@ class RowConverter:
         return Row(timestamp, key, f"{{{','.join(texts)}}}")
 
     def table(self, rows: Iterable[Sequence[Any]]) -> pa.Table:
-        """Rows of a copy that match the row filter, in the table's types. Raises BadRecordFound (CPY009)."""
+        """Rows of a copy that match the row filter, in the table's types. Raises BadRecordFound (CPY009), and
+        SourceUnavailable (CPY012) for a value that the type which the column had does not have."""
         import pyarrow as pa
 
         try:
@@ -88,8 +90,10 @@ class RowConverter:
         arrays = []
         width = len(self._readers)
         for column, read, values in zip(self._schema.columns, self._readers, columns[:width], strict=True):
+            now = self._source.column(column.text_of or column.name).type
             try:
-                arrays.append(pa.array([read(value) for value in values], arrow_type(column.type)))
+                with of_type(self._schema.table, column.name, column.type, now):
+                    arrays.append(pa.array([read(value) for value in values], arrow_type(column.type)))
             except Unrepresentable as error:
                 raise BadRecordFound(self._problem([column.name], error)) from error
         return pa.table(arrays, schema=arrow_schema(self._schema))

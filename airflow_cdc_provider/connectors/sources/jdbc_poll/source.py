@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import sqlalchemy as sa
 
+from airflow_cdc_provider.connectors.copied.altered_tables import require_columns
 from airflow_cdc_provider.connectors.key_ranges import range_of
 from airflow_cdc_provider.connectors.source import Copy, SourceStatus, StreamItem, StreamSplit
 from airflow_cdc_provider.connectors.sources.jdbc_poll.catalog import PolledTable, read_catalog
@@ -181,11 +182,11 @@ class JdbcPollSource(PollingSource):
     def read_split(self, split: str, schema: TableSchema) -> Iterator[pa.Table]:
         """The rows of one split of a copy, in the table's types. Runs in a Spark task."""
         key_range = range_of(split)
-        return read_split(self.database, self._queries(schema.table, schema, key_range.where), key_range)
+        return read_split(self.database, self._queries_of_copy(schema.table, schema, key_range.where), key_range)
 
     def copy(self, table: TableTask, epoch: int, sealed: Position, cores: int) -> AbstractContextManager[Copy]:
+        queries = self._queries_of_copy(table.table, table.schema, table.rule.where)
         self._require_readable(table)
-        queries = self._queries(table.table, table.schema, table.rule.where)
         return open_copy(self.database, queries, epoch, sealed, cores)
 
     def _require_readable(self, task: TableTask) -> None:
@@ -240,6 +241,12 @@ class JdbcPollSource(PollingSource):
             self.database.system,
             where,
         )
+
+    def _queries_of_copy(self, table: str, schema: TableSchema, where: Sequence[Condition]) -> TableQueries:
+        """Raises SourceUnavailable (CPY012) if the table has lost a column that they need."""
+        described = self._described.get(table) or self._describe(table)
+        require_columns(schema, described.schema.names, (condition.column for condition in where))
+        return self._queries(table, schema, where)
 
     def _describe(self, table: str) -> PolledTable:
         with self.database.session() as connection:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_cdc_provider.connectors.arrow_types import arrow_schema, arrow_type
+from airflow_cdc_provider.connectors.copied.altered_tables import of_type, require_columns
 from airflow_cdc_provider.connectors.key_ranges import ROWS_AT_ONCE, KeyRange, key_ranges
 from airflow_cdc_provider.connectors.source import Copy, SplitRead
 from airflow_cdc_provider.connectors.sources.jdbc_poll.values import column_value
@@ -83,8 +84,9 @@ def _identity(connection: Any, task: TableTask) -> TableIdentity | None:
 def view_of(connection: Any, position: Position, task: TableTask, table: CatalogTable, epoch: int, cores: int) -> Copy:
     raise_problems(filter_problems(task))
     refuse_cascades(connection, table)
-    rows, least, most = _count_rows(connection, table, task.schema.key)
     schema = replace(selected_schema(task.rule, table.schema), key=task.schema.key, regime=task.schema.regime)
+    require_columns(schema, table.schema.names)
+    rows, least, most = _count_rows(connection, table, schema.key)
     splits = key_ranges(rows, least, most, cores, task.rule.where, table.schema.table)
     return Copy(floor_key(epoch, position), position, schema, SplitRead(splits, lasting=True), rows)
 
@@ -129,7 +131,9 @@ def _count_rows(connection: Any, table: CatalogTable, key: tuple[str, ...]) -> t
 def read_split(
     client: MysqlClient, table: CatalogTable, key_range: KeyRange, schema: TableSchema
 ) -> Iterator[pa.Table]:
-    """The rows in the table's types. One statement reads them, so they are consistent."""
+    """The rows in the table's types. One statement reads them, so they are consistent. Raises SourceUnavailable
+    (CPY012) if the table was altered since the copy was opened, so that it does not have them."""
+    require_columns(schema, table.schema.names, (condition.column for condition in key_range.where))
     query, parameters = _select(table, schema, key_range)
     with client.session("split", unbuffered=True) as connection:
         fetch_all(connection, REPEATABLE)
@@ -147,10 +151,10 @@ def read_rows(
     cursor.execute(query, parameters)
     while rows := cursor.fetchmany(ROWS_AT_ONCE):
         cells = zip(*rows, strict=True)
-        arrays = [
-            pa.array(_values(schema, column, source, values), arrow_type(column.type))
-            for column, source, values in zip(schema.columns, columns, cells, strict=True)
-        ]
+        arrays = []
+        for column, source, values in zip(schema.columns, columns, cells, strict=True):
+            with of_type(schema.table, source.name, column.type, source.column.type):
+                arrays.append(pa.array(_values(schema, column, source, values), arrow_type(column.type)))
         yield pa.table(arrays, schema=arrow_schema(schema))
 
 

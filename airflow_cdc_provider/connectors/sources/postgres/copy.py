@@ -11,6 +11,7 @@ from itertools import pairwise
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
+from airflow_cdc_provider.connectors.copied.altered_tables import require_columns
 from airflow_cdc_provider.connectors.source import Copy, SplitRead
 from airflow_cdc_provider.connectors.sources.postgres.added_tables import ensure_members
 from airflow_cdc_provider.connectors.sources.postgres.catalog import read_catalog
@@ -91,6 +92,8 @@ def open_copy(
             connection.execute(b"BEGIN ISOLATION LEVEL REPEATABLE READ")
             connection.execute(f"SET TRANSACTION SNAPSHOT '{snapshot.name}'".encode())
             catalog = read_catalog(connection, [name])
+            if name not in catalog.tables:
+                raise CheckFailed(no_table(name, client.location))
             table = catalog.tables[name]
             copy = _copy(connection, table, snapshot, task, epoch, cores, lasting)
             members = memberships(connection, publication, [name])
@@ -148,6 +151,7 @@ def _copy(
     lasting: bool,
 ) -> Copy:
     schema = replace(selected_schema(task.rule, table.schema), table=task.table, key=task.schema.key)
+    require_columns(schema, schema.names, (condition.column for condition in task.rule.where))
     row = connection.execute(SIZE, {"oid": table.oid}).fetchone()
     assert row is not None
     blocks, size = row

@@ -8,11 +8,12 @@ from datetime import timedelta
 from itertools import groupby
 from typing import Any
 
+from airflow_cdc_provider.connectors.copied.altered_tables import altered_meanwhile
 from airflow_cdc_provider.connectors.sources.sqlserver import queries
 from airflow_cdc_provider.connectors.sources.sqlserver.client import Session
 from airflow_cdc_provider.connectors.sources.sqlserver.positions import lsn_of
 from airflow_cdc_provider.connectors.sources.sqlserver.types import SqlColumn, quoted
-from airflow_cdc_provider.core.errors import CheckFailed, SourceUnavailable
+from airflow_cdc_provider.core.errors import CheckFailed
 from airflow_cdc_provider.core.table.schema import Regime, TableSchema
 from airflow_cdc_provider.core.table.source_names import table_name
 from airflow_cdc_provider.core.table.table_size import TableSize
@@ -65,13 +66,8 @@ class CatalogTable:
         names = dict.fromkeys(column.text_of or column.name for column in schema.columns)
         found = [column for name in names if (column := self.find(name))]
         if len(found) < len(names):
-            raise SourceUnavailable.of(
-                "CPY012",
-                f"{schema.table} was altered during the run",
-                where=schema.table,
-                found=f"no column {', '.join(names.keys() - {column.name for column in found})}",
-                do="nothing: the next run reads the table as it is then",
-            )
+            missing = [name for name in names if self.find(name) is None]
+            raise altered_meanwhile(schema.table, f"no column {', '.join(missing)}")
         return found
 
 

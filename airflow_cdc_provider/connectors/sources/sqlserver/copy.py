@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_cdc_provider.connectors.arrow_types import arrow_schema, arrow_type
+from airflow_cdc_provider.connectors.copied.altered_tables import of_type
 from airflow_cdc_provider.connectors.key_ranges import KeyRange, key_ranges, range_of
 from airflow_cdc_provider.connectors.source import Copy, SplitRead
 from airflow_cdc_provider.connectors.sources.sqlserver import queries
@@ -156,7 +157,8 @@ def _arrow(schema: TableSchema, columns: list[SqlColumn], rows: list[tuple[Any, 
     arrays = []
     for column in schema.columns:
         at = indexes[column.text_of or column.name]
-        arrays.append(pa.array(_values(schema, column, columns[at], cells[at]), arrow_type(column.type)))
+        with of_type(schema.table, columns[at].name, column.type, columns[at].column.type):
+            arrays.append(pa.array(_values(schema, column, columns[at], cells[at]), arrow_type(column.type)))
     return pa.table(arrays, schema=arrow_schema(schema))
 
 

@@ -1,0 +1,68 @@
+"""Tables that are altered between the steps of a copy: an error with a code, and the next run reads them again."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from airflow_cdc_provider.connectors.copied.altered_tables import of_type, require_columns
+from airflow_cdc_provider.connectors.unrepresentable import Unrepresentable
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.errors import SourceUnavailable
+from airflow_cdc_provider.core.table.schema import TEXT_OF, Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
+from tests.connectors.mysql_database import Shop
+from tests.connectors.polled_database import Polling
+
+INT, BIG, TEXT = (LogicalType(kind) for kind in (Kind.INT32, Kind.INT64, Kind.TEXT))
+SCHEMA = TableSchema("s.t", (Column("id", INT), Column("note", TEXT)), ("id",))
+
+
+def test_a_copy_needs_its_columns_its_key_and_those_of_its_filter() -> None:
+    texts = Column(f"{TEXT_OF}note", TEXT)
+    require_columns(replace(SCHEMA, columns=(*SCHEMA.columns, texts)), ["id", "note", "other"])
+    for present, others, missing in ((["id"], (), "note"), (["note"], (), "id"), (["id", "note"], ("x",), "x")):
+        with pytest.raises(SourceUnavailable, match=f"(?s)CPY012.*no column {missing}"):
+            require_columns(SCHEMA, present, others)
+
+
+def test_a_value_that_only_the_present_type_has_is_no_unexpected_error() -> None:
+    with pytest.raises(SourceUnavailable, match="CPY012"), of_type("s.t", "n", INT, BIG):
+        raise OverflowError("too large")
+    with pytest.raises(OverflowError), of_type("s.t", "n", INT, INT):
+        raise OverflowError("too large")
+    with pytest.raises(Unrepresentable), of_type("s.t", "n", INT, BIG):
+        raise Unrepresentable("infinity")
+
+
+@pytest.mark.server
+@pytest.mark.parametrize(
+    "statement", ["DROP COLUMN note", "RENAME COLUMN note TO text", "MODIFY n bigint", "MODIFY n varchar(20)"]
+)
+def test_a_table_of_mariadb_that_is_altered_between_two_splits(mariadb: EmbeddedMariaDB, statement: str) -> None:
+    shop = Shop(mariadb)
+    shop.sql("CREATE TABLE t (id int PRIMARY KEY, n int, note text)", "INSERT INTO t VALUES (1, 2, 'a')")
+    with shop.source.copy(shop.task("t"), 1, shop.position, 1) as copy:
+        shop.sql(f"ALTER TABLE t {statement}", "UPDATE t SET n = 5000000000" if "MODIFY" in statement else "DO 0")
+        with pytest.raises(SourceUnavailable, match="CPY012"):
+            list(shop.source.read_split(copy.read.splits[0], copy.schema))
+
+
+def test_a_polled_table_that_loses_a_column_before_or_while_it_is_copied(tmp_path: Path) -> None:
+    file = tmp_path / "shop.db"
+    with sqlite3.connect(file) as writer:
+        writer.execute("CREATE TABLE t (id int NOT NULL PRIMARY KEY, note text, updated_at timestamp NOT NULL)")
+        writer.execute("INSERT INTO t VALUES (1, 'a', '2026-01-01 00:00:00')")
+    polling = Polling("sqlite", ConnectionInfo("db", schema=str(file)))
+    task = polling.task("main.t")
+    position = polling.source.open_stream([task.table])
+    with polling.source.copy(task, 1, position, 1) as copy, sqlite3.connect(file) as writer:
+        writer.execute("ALTER TABLE t DROP COLUMN note")
+        again = Polling("sqlite", ConnectionInfo("db", schema=str(file))).source
+        with pytest.raises(SourceUnavailable, match=r"(?s)CPY012.*no column note"):
+            list(again.read_split(copy.read.splits[0], copy.schema))
+        with pytest.raises(SourceUnavailable, match="CPY012"), again.copy(task, 1, position, 1):
+            pass
