@@ -5,10 +5,13 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from airflow_cdc_provider.connectors.copied.altered_tables import of_type, require_columns
+from airflow_cdc_provider.connectors.sources.mysql import copy as mysql_copy
+from airflow_cdc_provider.connectors.sources.mysql.source import MysqlSource
 from airflow_cdc_provider.connectors.unrepresentable import Unrepresentable
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.errors import SourceUnavailable
@@ -49,6 +52,30 @@ def test_a_table_of_mariadb_that_is_altered_between_two_splits(mariadb: Embedded
         shop.sql(f"ALTER TABLE t {statement}", "UPDATE t SET n = 5000000000" if "MODIFY" in statement else "DO 0")
         with pytest.raises(SourceUnavailable, match="CPY012"):
             list(shop.source.read_split(copy.read.splits[0], copy.schema))
+
+
+@pytest.mark.server
+@pytest.mark.parametrize("read", ["catalog", "anchor"])
+def test_a_table_of_mariadb_that_gets_a_column_while_its_copy_is_opened(
+    mariadb: EmbeddedMariaDB, monkeypatch: pytest.MonkeyPatch, read: str
+) -> None:
+    """A statement at or below the anchor is not in the stream: older rows would have NULL in the new column."""
+    shop = Shop(mariadb)
+    shop.sql("CREATE TABLE t (id int PRIMARY KEY, note text)", "INSERT INTO t VALUES (1, 'a')")
+    place, name = (MysqlSource, "_table") if read == "catalog" else (mysql_copy, "anchor_of")
+    found = getattr(place, name)
+
+    def then_altered(*given: Any) -> Any:
+        result = found(*given)
+        shop.sql("ALTER TABLE t ADD COLUMN IF NOT EXISTS b int", "UPDATE t SET b = 7")
+        return result
+
+    task = shop.task("t")
+    monkeypatch.setattr(place, name, then_altered)
+    with pytest.raises(SourceUnavailable, match="CPY012"), shop.source.copy(task, 1, shop.position, 1):
+        pass
+    monkeypatch.undo()
+    assert shop.copied(shop.task("t"))[1] == {"[1]": {"id": 1, "note": "a", "b": 7}}
 
 
 def test_a_polled_table_that_loses_a_column_before_or_while_it_is_copied(tmp_path: Path) -> None:

@@ -12,7 +12,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_cdc_provider.connectors.arrow_types import arrow_schema, arrow_type
-from airflow_cdc_provider.connectors.copied.altered_tables import of_type, require_columns
+from airflow_cdc_provider.connectors.copied.altered_tables import (
+    altered_meanwhile,
+    of_type,
+    require_columns,
+)
 from airflow_cdc_provider.connectors.key_ranges import ROWS_AT_ONCE, KeyRange, key_ranges
 from airflow_cdc_provider.connectors.source import Copy, SplitRead
 from airflow_cdc_provider.connectors.sources.jdbc_poll.values import column_value
@@ -64,13 +68,22 @@ above ``max_allowed_packet`` would be NULL."""
 
 @contextmanager
 def open_copy(
-    client: MysqlClient, task: TableTask, table: CatalogTable, epoch: int, sealed: Position, cores: int
+    client: MysqlClient,
+    task: TableTask,
+    describe: Callable[[], CatalogTable],
+    epoch: int,
+    sealed: Position,
+    cores: int,
 ) -> Iterator[Copy]:
-    """``sealed`` is the end of the last sealed window. Raises CheckFailed if a foreign key changes rows of the table
-    (SRC104) or an operand of the row filter is not a value of its column (SRC018)."""
+    """``sealed`` is the end of the last sealed window. ``describe`` reads the catalog. Raises CheckFailed if a foreign
+    key changes rows of the table (SRC104) or an operand of the row filter is not a value of its column (SRC018),
+    SourceUnavailable (CPY012) if the table is altered meanwhile: the stream has only what comes after the anchor."""
+    table = describe()
     with client.session("copy") as connection:
         before = _identity(connection, task)
         position = anchor_of(connection, client, sealed)
+        if describe() != table:
+            raise altered_meanwhile(task.table, "other columns than before the position of the copy was read")
         copy = view_of(connection, position, task, table, epoch, cores)
         same = _identity(connection, task) == before
     yield replace(copy, identity=before if same else None)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from airflow_cdc_provider.connectors.key_ranges import range_of
@@ -177,7 +178,7 @@ class MysqlSource(KeepsNoState):
         return reread(record, table, schema)
 
     def copy(self, table: TableTask, epoch: int, sealed: Position, cores: int) -> AbstractContextManager[Copy]:
-        return open_copy(self.client, table, self._table(table.name_in_source), epoch, sealed, cores)
+        return open_copy(self.client, table, partial(self._table, table.name_in_source), epoch, sealed, cores)
 
     @contextmanager
     def snapshot(self, table: TableTask, epoch: int, sealed: Position, cores: int) -> Iterator[TableSnapshot]:
