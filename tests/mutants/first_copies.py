@@ -9,6 +9,13 @@ CONTINUED = "tests/spark/pipelines/first_copies/test_kept_postgres_splits.py::te
 
 FIRST_COPIES = (
     Mutant(
+        "the anchor of MySQL is the end of a binlog whose last transactions are not visible",
+        "airflow_cdc_provider/connectors/sources/mysql/copy.py",
+        "    wait_for_logged(connection, client)\n    return anchor",
+        "    return anchor",
+        ("tests/connectors/test_mysql_anchors.py",),
+    ),
+    Mutant(
         "a copy lacks a column that was added before its anchor",
         "airflow_cdc_provider/connectors/sources/mysql/copy.py",
         "if describe() != table:",

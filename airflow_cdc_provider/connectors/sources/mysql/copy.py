@@ -21,14 +21,19 @@ from airflow_cdc_provider.connectors.key_ranges import ROWS_AT_ONCE, KeyRange, k
 from airflow_cdc_provider.connectors.source import Copy, SplitRead
 from airflow_cdc_provider.connectors.sources.jdbc_poll.values import column_value
 from airflow_cdc_provider.connectors.sources.mysql.cascades import refuse_cascades
-from airflow_cdc_provider.connectors.sources.mysql.catalog import CatalogTable, fetch_all, quoted, read_server
+from airflow_cdc_provider.connectors.sources.mysql.catalog import (
+    CatalogTable,
+    fetch_all,
+    quoted,
+    read_binlog_end,
+    read_server,
+)
 from airflow_cdc_provider.connectors.sources.mysql.charsets import CORRECT_TEXT, NoText, decoder
 from airflow_cdc_provider.connectors.sources.mysql.client import MysqlClient
 from airflow_cdc_provider.connectors.sources.mysql.conditions import row_filter
 from airflow_cdc_provider.connectors.sources.mysql.identities import read_identities
 from airflow_cdc_provider.connectors.sources.mysql.positions import (
     FILE,
-    GTID,
     POS,
     binlog_position,
     floor_key,
@@ -40,7 +45,6 @@ from airflow_cdc_provider.connectors.sources.mysql.value_conversion import conve
 from airflow_cdc_provider.connectors.sources.mysql.visibility import (
     not_visible,
     require_commit_order,
-    wait_for,
     wait_for_logged,
 )
 from airflow_cdc_provider.connectors.unrepresentable import Unrepresentable, unrepresentable_row
@@ -105,22 +109,24 @@ def view_of(connection: Any, position: Position, task: TableTask, table: Catalog
 
 
 def anchor_of(connection: Any, client: MysqlClient, sealed: Position) -> Position:
-    """A position before which every transaction is visible. The end of the binlog is not such a position: a transaction
-    is logged before it becomes visible. MariaDB reports the position of a snapshot. MySQL does not, so the anchor is
-    the end of the last window, once the last transaction before it is visible, or the beginning of the stream.
+    """A position before which every transaction is visible, as late as possible: a statement before it concerns no row
+    of the copy. The end of the binlog is not such a position: a transaction is logged before it becomes visible.
+    MariaDB reports the position of a snapshot. MySQL does not, so the anchor is an end of the binlog, once all that was
+    logged before it is visible.
 
-    Raises SourceUnavailable (CPY007) if it is not visible in time, CheckFailed (SRC095) if that cannot be known."""
+    Raises SourceUnavailable (CPY007) if it is not visible in time, or if the binlog ends before the last window
+    (``sealed``), CheckFailed (SRC095) if that cannot be known."""
     server = read_server(connection)
     if server.is_mariadb:
         anchor = begin_snapshot(connection, client, sealed)
         fetch_all(connection, "COMMIT")
         return anchor
     require_commit_order(connection, client)
-    if gtid := sealed.get(GTID):
-        wait_for(connection, client, gtid)
-    else:
-        wait_for_logged(connection, client)
-    return sealed
+    end = read_binlog_end(connection, client)
+    anchor = position_of(end.file, end.pos)
+    _require_not_before(client, anchor, sealed, "the binlog ends")
+    wait_for_logged(connection, client)
+    return anchor
 
 
 def begin_snapshot(connection: Any, client: MysqlClient, sealed: Position) -> Position:
@@ -129,9 +135,13 @@ def begin_snapshot(connection: Any, client: MysqlClient, sealed: Position) -> Po
     fetch_all(connection, "START TRANSACTION WITH CONSISTENT SNAPSHOT")
     status = dict(fetch_all(connection, "SHOW STATUS LIKE 'binlog_snapshot_%'"))
     anchor = position_of(status["Binlog_snapshot_file"], int(status["Binlog_snapshot_position"]))
-    if sealed and binlog_position(anchor) < binlog_position(sealed):
-        raise not_visible(client, f"the snapshot is at {anchor[FILE]}:{anchor[POS]}, before our last window")
+    _require_not_before(client, anchor, sealed, "the snapshot is")
     return anchor
+
+
+def _require_not_before(client: MysqlClient, anchor: Position, sealed: Position, what: str) -> None:
+    if sealed and binlog_position(anchor) < binlog_position(sealed):
+        raise not_visible(client, f"{what} at {anchor[FILE]}:{anchor[POS]}, before our last window")
 
 
 def _count_rows(connection: Any, table: CatalogTable, key: tuple[str, ...]) -> tuple[int, object, object]:
