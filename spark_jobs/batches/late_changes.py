@@ -134,9 +134,13 @@ class LateChanges:
         return WindowSlice(window.window, part)
 
     def _leaving(self, window: WindowSlice, records: pa.Table, fates: Fates) -> Mask:
-        """A log of changes keeps superseded ones; versions of a row are not made in retrospect."""
-        history = self.task.rule.history
-        unknown = fates.unknown | fates.superseded if history is History.SCD2 else fates.unknown
+        """A log of changes keeps superseded ones; versions of a row are not made in retrospect. Nor are they ended: a
+        version does not show later changes that left its values as they were."""
+        rule = self.task.rule
+        history, unknown = rule.history, fates.unknown
+        if history is History.SCD2:
+            unknown = unknown | fates.superseded
+            unknown = unknown if rule.ignores_truncates else unknown | fates.truncates
         if unknown.any():
             raise self._unknown(window, records.filter(pa.array(unknown)))
         return fates.repeated if history is History.LOG else fates.repeated | fates.superseded

@@ -33,12 +33,14 @@ Mask = npt.NDArray[np.bool_]
 @dataclass
 class LaterChanges:
     """``applied``: key and order key of each change; ``whole``, ``partial``: by key, the highest order key of a change
-    that leaves nothing of earlier ones, and of any other; ``truncates``: the order keys."""
+    that leaves nothing of earlier ones, and of any other; ``truncates``: the order keys of those that count;
+    ``all_truncates``: those that are ignored, too."""
 
     applied: set[tuple[str, str]] = field(default_factory=set)
     whole: dict[str, str] = field(default_factory=dict)
     partial: dict[str, str] = field(default_factory=dict)
     truncates: set[str] = field(default_factory=set)
+    all_truncates: set[str] = field(default_factory=set)
 
     def add(
         self,
@@ -50,8 +52,10 @@ class LaterChanges:
     ) -> None:
         """``records``: applied ones. ``keys``: those of late changes; others do not matter. ``bad``: key and order key
         of records that are or were in quarantine."""
+        truncates = records["order_key"].filter(pc.equal(records["op"], TRUNCATE)).to_pylist()
+        self.all_truncates.update(truncates)
         if not ignore_truncates:
-            self.truncates.update(records["order_key"].filter(pc.equal(records["op"], TRUNCATE)).to_pylist())
+            self.truncates.update(truncates)
         rows = _with_keys(records)
         rows = rows.filter(pc.is_in(rows["k"], keys))
         gone = pc.equal(rows["op"], DELETE)
@@ -69,26 +73,29 @@ class LaterChanges:
         """``newest``: later changes than this are not late. ``forgotten``: up to this order key, applied changes may
         not be known."""
         last_truncate = max(self.truncates, default="")
-        repeated, superseded, unknown = np.zeros((3, len(records)), bool)
+        repeated, superseded, unknown, truncates = np.zeros((4, len(records)), bool)
         for number, key, order, op in _late(records, newest):
             if op == TRUNCATE:
-                repeated[number] = order in self.truncates
+                repeated[number] = order in self.all_truncates
+                truncates[number] = not repeated[number]
             elif (key, order) in self.applied:
                 repeated[number] = True
             elif order < max(self.whole.get(key, ""), last_truncate):
                 superseded[number] = True
             elif order < self.partial.get(key, "") or order <= forgotten:
                 unknown[number] = True
-        return Fates(repeated, superseded, unknown)
+        return Fates(repeated, superseded, unknown, truncates)
 
 
 @dataclass(frozen=True)
 class Fates:
-    """Of records, by their numbers. ``unknown``: what became of the row is not known."""
+    """Of records, by their numbers. ``unknown``: what became of the row is not known. ``truncates``: late ones that are
+    not repeated."""
 
     repeated: Mask
     superseded: Mask
     unknown: Mask
+    truncates: Mask
 
 
 def late_keys(records: pa.Table, newest: str) -> pa.Array:

@@ -186,4 +186,11 @@ LATE_CHANGES = (
         "",
         (RENAMED,),
     ),
+    Mutant(
+        "a late truncate ends versions that later changes have left as they were",
+        f"{BATCHES}/late_changes.py",
+        "unknown if rule.ignores_truncates else unknown | fates.truncates",
+        "unknown",
+        (f"{FILES}::test_a_late_truncate_stops_versions_and_the_same_one_again_does_not",),
+    ),
 )

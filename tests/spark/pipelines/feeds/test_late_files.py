@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from airflow_cdc_provider.connectors.decoders.common.message import Message
 from airflow_cdc_provider.control.answers import answer_question, open_questions
 from airflow_cdc_provider.core.spec.definition import OnBadRecord, Source
+from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.spec.schema_policy import OnChange, SchemaPolicy
 from airflow_cdc_provider.core.table.questions import Answer
 from tests.spark.pipelines.feeds.one_table import TABLE, change
@@ -107,6 +108,20 @@ def test_a_late_change_that_later_ones_with_unknown_columns_hide_stops_the_table
     assert files.run() == {1: "c"}
     files.write("2", change(20, "u", 1, "b", "longer"), late_s=99)
     assert any("TGT043" in problem for problem in files.feed.run().problems)
+
+
+def test_a_late_truncate_stops_versions_and_the_same_one_again_does_not(tmp_path: Path, spark: SparkSession) -> None:
+    """A row that was put back with equal values makes no version: nothing shows that it is newer than the truncate."""
+    files = Files(tmp_path, spark, history=History.SCD2)
+    files.write("1", change(10, "t"), change(20, "c", 1, "a"))
+    files.run()
+    files.touch("1")
+    assert files.run() == {1: "a"}
+    files.write("3", change(40, "c", 1, "a"))
+    assert files.run() == {1: "a"}
+    files.write("2", change(30, "t"), late_s=99)
+    (problem,) = files.feed.run().problems
+    assert "TGT043" in problem and "truncate" in problem and files.rows == {1: "a"}
 
 
 def test_a_touched_file_from_before_a_column_was_added_keeps_its_values(tmp_path: Path, spark: SparkSession) -> None:
