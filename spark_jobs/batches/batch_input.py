@@ -120,6 +120,12 @@ class BatchInput:
         return truncates_in(self.job.log, self._truncating_windows, self.control.floor)
 
     @property
+    def all_truncates(self) -> tuple[Truncate, ...]:
+        """Those that records have waited through, and those of the batch."""
+        passed = self.control.carry.truncates if self.control.carry.waiting else ()
+        return (*passed, *self.truncates)
+
+    @property
     def _truncating_windows(self) -> list[WindowSlice]:
         return [window for window in self.plan.windows if window.window not in self.plan.ignored_truncates]
 
@@ -223,8 +229,7 @@ class BatchInput:
     def version_fold(self, shape: BatchShape) -> VersionFold:
         """Of a table whose copy keeps versions. ``shape``: of the entries."""
         fold = self.fold(shape)
-        passed = self.control.carry.truncates if self.control.carry.waiting else ()
-        return VersionFold(fold.rules, (*passed, *self.truncates), fold.doubly_held)
+        return VersionFold(fold.rules, self.all_truncates, fold.doubly_held)
 
     @property
     def version_now(self) -> int:
@@ -304,8 +309,7 @@ class BatchInput:
         """What waits has its versions when it is applied, and they end with the truncates of the meantime."""
         if self.history is not History.SCD2:
             return carry
-        before = self.control.carry.truncates if self.control.carry.waiting else ()
-        return replace(carry, truncates=(*before, *self.truncates) if carry.waiting else ())
+        return replace(carry, truncates=self.all_truncates if carry.waiting else ())
 
     @cached_property
     def _manifests(self) -> list[Manifest]:

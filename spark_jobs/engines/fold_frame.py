@@ -35,13 +35,19 @@ class FoldResult:
 
 
 def fold_frame(
-    batch: BatchInput, entries: DataFrame, shape: BatchShape, admitted: DataFrame | None, typed: bool
+    batch: BatchInput,
+    entries: DataFrame,
+    shape: BatchShape,
+    admitted: DataFrame | None,
+    typed: bool,
+    waiting: DataFrame | None = None,
 ) -> FoldResult:
     """``shape``: of the entries, which are the row changes to apply. ``admitted``: entries that waited in the
-    carry-over. ``typed``: the tasks may convert the values, which fails with ``frames.UNUSUAL`` where only Spark can.
-    Raises IntegrityBroken where the table's regime does not support the records."""
+    carry-over. ``waiting``: the new carry-over, where some records may wait. ``typed``: the tasks may convert the
+    values, which fails with ``frames.UNUSUAL`` where only Spark can. Raises IntegrityBroken where the table's regime
+    does not support the records."""
     if batch.history is not History.NONE:
-        return FoldResult(_history(batch, entries, shape))
+        return FoldResult(_history(batch, entries, shape, waiting))
     if not batch.plan.schema.key:
         return FoldResult(_keyless(batch, entries))
     if batch.is_unordered:
@@ -49,10 +55,10 @@ def fold_frame(
     return FoldResult(_keyed(batch, entries, shape, typed))
 
 
-def _history(batch: BatchInput, entries: DataFrame, shape: BatchShape) -> DataFrame:
+def _history(batch: BatchInput, entries: DataFrame, shape: BatchShape, waiting: DataFrame | None) -> DataFrame:
     if batch.history is History.LOG:
         return staged_changes(batch, entries)
-    return staged_versions(batch, entries, shape)
+    return staged_versions(batch, entries, shape, waiting)
 
 
 def _keyless(batch: BatchInput, entries: DataFrame) -> DataFrame:

@@ -88,15 +88,16 @@ class SparkFold:
         if self.input.plan.touched:
             entries = self._repaired(entries)
         admitted = parts.returning.positions if parts.returning else None
+        waiting = parts.waiting.frame if parts.waiting else None
         shape = self.input.stats.shape + parts.shape
         with self.input.integrity_errors():
             try:
-                folded = fold_frame(self.input, entries, shape, admitted, typed=True)
+                folded = fold_frame(self.input, entries, shape, admitted, typed=True, waiting=waiting)
                 return folded, self._write(folded.rows)
             except Exception as error:  # Spark raises an error of a task as one of many classes
                 if UNUSUAL not in str(error):
                     raise
-            folded = fold_frame(self.input, entries, shape, admitted, typed=False)
+            folded = fold_frame(self.input, entries, shape, admitted, typed=False, waiting=waiting)
             return folded, self._write(folded.rows)
 
     def _write(self, rows: DataFrame) -> int:

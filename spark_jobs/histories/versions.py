@@ -7,13 +7,14 @@ version. So the versions do not depend on how the change log is cut into batches
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from airflow_cdc_provider.core.log.carry_over import Truncate
+from airflow_cdc_provider.core.log.carry_over import WAITING, Truncate
+from airflow_cdc_provider.core.log.change_records import FIELDS
 from airflow_cdc_provider.core.table.history import IS_CURRENT, SEQUENCE, VALID_FROM, VALID_TO
 from airflow_cdc_provider.core.table.merge_plan import GONE, KNOWN, LIVE, OP, ORDER
 from airflow_cdc_provider.core.table.schema import Column, Kind, TableSchema
@@ -21,9 +22,11 @@ from airflow_cdc_provider.targets.sparksql.names import quoted
 from airflow_cdc_provider.targets.sparksql.types import column_type, initial_value
 from spark_jobs.batches.batch_input import BatchInput
 from spark_jobs.batches.batch_stats import BatchShape
-from spark_jobs.batches.row_images import typed_columns
+from spark_jobs.batches.row_images import typed, typed_columns
+from spark_jobs.folds.earlier_rows import converted_frame
 from spark_jobs.folds.frames import fold_versions_in_tasks
 from spark_jobs.folds.parent_rows import MAY_BE_MISSING, ROOT, with_parent_rows
+from spark_jobs.folds.record_columns import own_key
 from spark_jobs.histories.compared_rows import as_values, ending_columns, prefixed, same_key
 
 COMPARABLE = frozenset({Kind.INT16, Kind.INT32, Kind.INT64, Kind.DECIMAL, Kind.DATE})
@@ -31,17 +34,22 @@ AT, OLD = "_cdc_at", "_cdc_old"
 """When a change was committed; whether a row is a version of the target."""
 
 
-def staged_versions(batch: BatchInput, entries: DataFrame, shape: BatchShape) -> DataFrame:
-    """``shape``: of the entries."""
+def staged_versions(
+    batch: BatchInput, entries: DataFrame, shape: BatchShape, waiting: DataFrame | None = None
+) -> DataFrame:
+    """``shape``: of the entries. ``waiting``: the new carry-over, where some records may wait."""
     schema = batch.plan.schema
     changes = _changes(batch, entries, shape).localCheckpoint()
     current = _current(schema, batch.target())
     keys = prefixed(schema, changes)
-    near = current if batch.truncates else current.where(_near(schema.column(schema.key[0]), changes))
+    truncates = batch.all_truncates
+    near = current if truncates else current.where(_near(schema.column(schema.key[0]), changes))
     together = changes.unionByName(near.join(keys, same_key(schema), "left_semi"))
-    if batch.truncates:
+    if truncates:
         untouched = current.join(keys, same_key(schema), "left_anti")
-        together = together.unionByName(untouched).unionByName(_truncated(untouched, batch.truncates[0]))
+        together = together.unionByName(untouched).unionByName(_truncated(untouched, truncates))
+        if waiting is not None:
+            together = _without_ends_of_waiting(batch, together, waiting)
     if batch.may_go_back:
         together = together.unionByName(_ended(schema, batch.stored_rows(), keys))
     return _staged(schema, _in_order(schema, together, batch.task.rule.columns.of_changes), batch.version_now)
@@ -113,16 +121,42 @@ def _near(leading: Column, changes: DataFrame) -> SparkColumn:
     return within | column.isNull() if leading.nullable else within
 
 
-def _truncated(current: DataFrame, truncate: Truncate) -> DataFrame:
-    """The ends of these versions."""
-    return current.withColumns(
+def _truncated(current: DataFrame, truncates: Sequence[Truncate]) -> DataFrame:
+    """The ends of these versions: each by the first truncate after it."""
+    in_order = [
+        F.struct(F.lit(one.order_key).alias("order_key"), F.lit(one.at).cast("bigint").alias("at"))
+        for one in sorted(truncates)
+    ]
+    later = F.filter(F.array(*in_order), lambda one: one["order_key"] > F.col(ORDER))
+    ended = current.withColumn("_cdc_end", F.get(later, F.lit(0))).where("_cdc_end IS NOT NULL")
+    return ended.withColumns(
         {
-            ORDER: F.lit(truncate.order_key),
+            ORDER: F.col("_cdc_end.order_key"),
             OP: F.lit(GONE),
-            AT: F.timestamp_micros(F.lit(truncate.at).cast("bigint")),
+            AT: F.timestamp_micros(F.col("_cdc_end.at")),
             OLD: F.lit(False),
         }
+    ).drop("_cdc_end")
+
+
+def _without_ends_of_waiting(batch: BatchInput, rows: DataFrame, waiting: DataFrame) -> DataFrame:
+    """A row whose changes wait is ended when they are applied, by the truncates that they have waited through: an end
+    now would count as later than those changes."""
+    schema = batch.plan.schema
+    records = waiting.where(F.col("kind").isin(*WAITING)).select(*FIELDS)
+    by_key = converted_frame(records, batch.conversions).groupBy(own_key().alias("k"))
+    first = by_key.agg(F.min("order_key").alias("_cdc_waits")).withColumn("keys", batch.images.keys(F.col("k")))
+    waits = first.select(
+        *(
+            typed(column, f"keys[{schema.key.index(column.name)}]").alias(f"_cdc_o{number}")
+            for number, column in enumerate(schema.columns)
+            if column.name in schema.key
+        ),
+        "_cdc_waits",
     )
+    joined = rows.join(waits, same_key(schema), "left")
+    counts = F.col(OLD) | F.col("_cdc_waits").isNull() | (F.col(ORDER) <= F.col("_cdc_waits"))
+    return joined.where(counts).select(*map(quoted, rows.columns))
 
 
 def _in_order(schema: TableSchema, rows: DataFrame, of_changes: Collection[str]) -> DataFrame:

@@ -21,6 +21,10 @@ class Carried(StrEnum):
     FETCHED = "fetched"
 
 
+WAITING = (Carried.QUARANTINED, Carried.DIRTY, Carried.PARKED)
+"""Records that are not applied yet."""
+
+
 @dataclass(frozen=True, order=True)
 class Truncate:
     """``at``: its commit time, in microseconds since 1970; None if it is unknown."""

@@ -133,6 +133,16 @@ def test_each_change_ends_the_version_of_its_row_and_begins_one(kit: TargetKit, 
 
 @pytest.mark.nightly
 def test_another_commit_time_or_operation_alone_makes_no_version(kit: TargetKit, tmp_path: Path) -> None:
+def test_of_several_truncates_the_first_after_a_version_ends_it(kit: TargetKit, tmp_path: Path) -> None:
+    table = HistoryTable(kit, tmp_path, History.SCD2)
+    changes = table.changes
+    table.copy([changes.row(1, "a", "w")])
+    late = table.truncate()
+    table.change(changes.insert(2, "b", "w"))
+    table.change(late, table.truncate(), table.truncate())
+    assert table.versions() == every_second((1, "a", "w", 0, 1), (2, "b", "w", 2, 3))
+
+
     table = HistoryTable(kit, tmp_path, History.SCD2)
     changes, added = table.changes, (AddedColumn("w", metadata=Metadata.OPERATION),)
     table.rule = replace(table.rule, columns=Columns(add=added))
@@ -171,6 +181,29 @@ def test_later_changes_of_a_row_wait_for_its_bad_record_until_an_operator_decide
 
 @pytest.mark.nightly
 def test_a_row_that_moves_while_its_bad_record_waits_waits_under_its_new_key_too(
+def test_a_row_whose_changes_wait_is_ended_by_a_truncate_of_the_meantime_when_they_are_decided(
+    kit: TargetKit, tmp_path: Path
+) -> None:
+    table = HistoryTable(kit, tmp_path, History.SCD2)
+    changes = table.changes
+    table.rule = replace(table.rule, on_bad_record=OnBadRecord.QUARANTINE)
+    table.copy([changes.row(1, "a", "w"), changes.row(2, "a", "w"), changes.row(4, "z", "w")])
+    first = changes.update(2, "A", "w")
+    bad = [unreadable(one, "v") for one in table.timed([changes.update(1, "?", "w"), changes.update(2, "?", "w")])]
+    table.change(first, *bad, changes.update(1, "c", "w"), table.truncate())
+    other = every_second((2, "a", "w", 0, 1), (4, "z", "w", 0, 5))
+    waiting = every_second((1, "a", "w", 0, None), (2, "A", "w", 1, None))
+    assert table.versions() == [waiting[0], other[0], waiting[1], other[1]]
+    decide(table, bad[0], DecisionKind.REPLAY, v="b")
+    decide(table, bad[1], DecisionKind.DISCARD)
+    job, staged = table.staged()
+    assert staged.outcome is Outcome.DONE and table.merged(job).outcome is Outcome.DONE
+    assert table.versions() == every_second(
+        *((1, "a", "w", 0, 2), (1, "b", "w", 2, 4), (1, "c", "w", 4, 5)),
+        *((2, "a", "w", 0, 1), (2, "A", "w", 1, 5), (4, "z", "w", 0, 5)),
+    )
+
+
     kit: TargetKit, tmp_path: Path
 ) -> None:
     """A later complete change of the new key does not release it: the version before it would be lost."""
