@@ -97,7 +97,7 @@ def copy_again(job: Job, work: TableWork) -> TableResult:
         new, copied = compared.new, compared.copied
         failpoint("copy.anchored")
         same_history = kept_history is task.rule.history is not History.NONE
-        continues = same_history and not _begins_anew(job, task)
+        continues = same_history and not _begins_anew(job, task, current.control)
         keeps = keeps_missing_rows(job, task)
         # A feed that begins anew has the kept rows, too.
         keeps_rows = (keeps or task.rule.on_delete is OnDelete.SOFT) and bool(copy.schema.key) and not same_history
@@ -121,7 +121,7 @@ def copy_again(job: Job, work: TableWork) -> TableResult:
         if not keeps or not copy.schema.key or kept_history is not History.NONE:
             with work.phase("compare"):
                 missing = _missing(copy, old, new) if kept_history is History.NONE else _all(old)
-            _require_approval(job, work, control, missing)
+            _require_approval(job, work, control, missing, kept_history)
         where = job.tables.locate(task.target)
         if keeps_rows and (without := [name for name in copy.schema.key if name not in old.columns]):
             require_columns(task, where, without, old)
@@ -157,9 +157,11 @@ def _is_announced(job: Job, task: TableTask) -> bool:
     return feed and has_reload(job.log.manifest(job.step.window), task.source_table)
 
 
-def _begins_anew(job: Job, task: TableTask) -> bool:
-    """Whether the feed has the table from its first row on: it has the whole history, which is applied again."""
-    return isinstance(job.source, StreamHoldsSnapshots) and not _is_announced(job, task)
+def _begins_anew(job: Job, task: TableTask, control: ControlRecord | None) -> bool:
+    """Whether the feed has the table from the first row of its history on, which is applied again. ``job``: at the
+    window before that."""
+    began_there = control is not None and (control.applied.since or 0) >= job.step.window
+    return isinstance(job.source, StreamHoldsSnapshots) and (began_there or not _is_announced(job, task))
 
 
 def _continue_history(copied: HistoryCopy, current: DataFrame, new: DataFrame) -> TableResult:
@@ -172,9 +174,12 @@ def _continue_history(copied: HistoryCopy, current: DataFrame, new: DataFrame) -
     return copied.commit(differences, missing)
 
 
-def _require_approval(job: Job, work: TableWork, control: ControlRecord, missing: MissingRows) -> None:
-    """Of deletes, unless the source has announced them."""
-    if not _is_announced(job, work.task):
+def _require_approval(
+    job: Job, work: TableWork, control: ControlRecord, missing: MissingRows, kept: History = History.NONE
+) -> None:
+    """Of deletes, unless the source has announced them. It announces nothing of the versions of a history (``kept``)
+    that is replaced."""
+    if kept is not History.NONE or not _is_announced(job, work.task):
         require_delete_approval(job, work, control, missing, "resync")
 
 

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from airflow_cdc_provider.connectors.source import Copy
-from airflow_cdc_provider.core.decisions.schema_decisions import continue_history, unfit_for_history
+from airflow_cdc_provider.core.decisions.schema_decisions import ANOTHER_HISTORY, continue_history, unfit_for_history
 from airflow_cdc_provider.core.decisions.steps import Batch, TableResult
 from airflow_cdc_provider.core.errors import Blocked
 from airflow_cdc_provider.core.log.change_log import batch_folder
@@ -74,6 +74,11 @@ class HistoryCopy:
         makes it unique: the source may not have moved since the last copy."""
         return f"{self.copy.floor}!{self.record.fence:010d}"
 
+    @property
+    def is_late(self) -> bool:
+        """The table has applied later changes than the copy. A feed's new snapshot begins before all of its changes."""
+        return self.copy.floor < self.before.floor or self.sequence < self.before.applied.newest
+
     def added_columns(self) -> tuple[Column, ...]:
         """Raises Blocked where the table cannot have old and new versions side by side."""
         assert self.before.schema is not None
@@ -84,7 +89,10 @@ class HistoryCopy:
 
     def differences(self, current: DataFrame, new: DataFrame) -> DataFrame:
         """Current rows of the table (``prefixed``) beside rows of the source with their key, where they differ.
-        ``OLD`` and ``NEW``: whether there is a row on that side. Raises Blocked as ``added_columns``."""
+        ``OLD`` and ``NEW``: whether a row is on that side. Raises Blocked as ``added_columns``, and where the copy
+        is not later than what the table has applied: its ends and changes would be those of earlier rows."""
+        if self.is_late:
+            raise self._too_early()
         require_free_names(self.job, self.work, self.added_columns())
         old = prefixed(self.schema, current).withColumn(OLD, F.lit(True))
         joined = new.withColumn(NEW, F.lit(True)).join(old, same_key(self.schema), "full_outer")
@@ -169,6 +177,19 @@ class HistoryCopy:
     def _not_before_old(self) -> SparkColumn:
         """The time of the copy, unless the version that it ends begins later: the clocks are not the same."""
         return F.greatest(F.lit(self.began), F.col("_cdc_o_from"))
+
+    def _too_early(self) -> Blocked:
+        task = self.work.task
+        return Blocked.of(
+            "CPY026",
+            f"{task.table} cannot continue its history over a new snapshot in its feed, which does not tell when the "
+            "rows that it lacks were deleted",
+            where=self.job.tables.locate(task.target),
+            found=f"a copy at {self.copy.floor}, and changes up to {self.before.applied.newest or self.before.floor}",
+            allowed="a copy that is later than all changes that are applied",
+            do=ANOTHER_HISTORY,
+            data="the history is unchanged",
+        )
 
     def _incompatible(self, changes: Sequence[SchemaChange]) -> Blocked:
         task = self.work.task

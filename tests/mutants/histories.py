@@ -26,6 +26,13 @@ HISTORY = (
         (f"{CONTRACT}::test_a_copy_over_versions_has_the_types_of_former_columns",),
     ),
     Mutant(
+        "a history continues with a copy that begins before its changes",
+        "spark_jobs/histories/copy_again.py",
+        "        if self.is_late:",
+        "        if False:",
+        (f"{CONTRACT}::test_a_history_does_not_continue_with_a_copy_that_begins_before_its_changes",),
+    ),
+    Mutant(
         "a key audit of a history compares the rows of a partial copy",
         "spark_jobs/resync.py",
         "if audited is not None and kept_history is task.rule.history:",

@@ -224,9 +224,11 @@ def unfit_for_history(changes: Iterable[SchemaChange]) -> tuple[SchemaChange, ..
     return tuple(change for change in changes if change.kind not in GROWS and change.is_certain)
 
 
+ANOTHER_HISTORY = "set another `target` for a new history, or drop the table to start again without the old versions"
+
+
 def continue_history(unfit: Iterable[SchemaChange], resync: str) -> str:
     """What an operator does about changes that are ``unfit_for_history``. ``resync``: the command."""
-    another = "set another `target` for a new history, or drop the table to start again without the old versions"
     if any(change.kind in COPIED for change in unfit):
-        return another
-    return f"let the target execute the change in place (Delta: `table_features`), then {resync}; or {another}"
+        return ANOTHER_HISTORY
+    return f"let the target execute the change in place (Delta: `table_features`), then {resync}; or {ANOTHER_HISTORY}"

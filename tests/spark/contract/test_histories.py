@@ -16,7 +16,7 @@ from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind, TableRe
 from airflow_cdc_provider.core.errors import Blocked
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.spec.columns import AddedColumn, Columns, Metadata
-from airflow_cdc_provider.core.spec.definition import OnBadRecord, OnDelete
+from airflow_cdc_provider.core.spec.definition import Comparison, Condition, OnBadRecord, OnDelete, Source
 from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.states import State, TableState
@@ -71,8 +71,9 @@ class HistoryTable(KitTable):
             key=lambda change: (change[0], str(change[2])),
         )
 
-    def copy_again(self, rows: Sequence[Row]) -> TableResult:
-        """A resync with these rows of the source."""
+    def copy_again(self, rows: Sequence[Row], floor: str = "", unlogged: tuple[str, ...] = ()) -> TableResult:
+        """A resync with these rows of the source, at the end of the stream if no ``floor`` is given. ``unlogged``:
+        columns whose changes are not in the stream."""
         names = self.schema.names
         texts = [tuple(None if row[name] is None else str(row[name]) for name in names) for row in rows]
         given = self.spark.createDataFrame(texts, ", ".join(f"`{name}` STRING" for name in names))
@@ -84,7 +85,7 @@ class HistoryTable(KitTable):
         work = TableWork(self.task(), lambda: self.spark)
         named, current = table_status(job, self.task())
         assert current.control is not None
-        copy = Copy(f"{self.order:08x}", {}, self.schema, SplitRead((), 0), len(rows))
+        copy = Copy(floor or f"{self.order:08x}", {}, self.schema, SplitRead((), 0), len(rows), unlogged=unlogged)
         state = State(TableState.REPLICATING, "2026-01-01T00:00:00Z")
         record = build_control_record(job, self.task(), named, current, copy, state, None)
         began = COPIED_AT + timedelta(seconds=self.order)
@@ -320,4 +321,19 @@ def test_a_history_does_not_continue_with_a_column_of_another_type(kit: TargetKi
     table.schema = TableSchema("public.t", (KEYED.columns[0], Column("v", INT), Column("w", TEXT)), ("id",))
     with pytest.raises(Blocked, match="CPY013"):
         table.copy_again([{"id": 1, "v": 1, "w": "w"}])
+    assert table.target_state() == before
+
+
+@pytest.mark.parametrize("history", [History.SCD2, pytest.param(History.LOG, marks=pytest.mark.nightly)])
+def test_a_history_does_not_continue_with_a_copy_that_begins_before_its_changes(
+    kit: TargetKit, tmp_path: Path, history: History
+) -> None:
+    """A feed's new snapshot: the copy is empty, and its floor is below all changes of the feed."""
+    table = HistoryTable(kit, tmp_path, history)
+    table.definition = replace(table.definition, source=Source("files", "none", options={"format": "debezium"}))
+    table.copy([table.changes.row(1, "a", "w"), table.changes.row(2, "a", "w")])
+    table.change(table.changes.update(1, "b", "w"))
+    before = table.target_state()
+    with pytest.raises(Blocked, match="CPY026"):
+        table.copy_again([], floor=COPIED)
     assert table.target_state() == before
