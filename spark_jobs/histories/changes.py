@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
+from airflow_cdc_provider.connectors.transports.messages.filtering import LEFT_OUT
 from airflow_cdc_provider.core.log.change_records import Operation
 from airflow_cdc_provider.core.table.history import COMMIT_TIME, MISSING, OPERATION, SEQUENCE
 from airflow_cdc_provider.core.table.merge_plan import LIVE, OP, ORDER
+from airflow_cdc_provider.targets.sparksql.names import quoted
 from airflow_cdc_provider.targets.sparksql.types import column_type
 from spark_jobs.batches.batch_input import BatchInput
 from spark_jobs.batches.row_images import typed_columns
 from spark_jobs.folds.record_columns import DELETE, own_key
+from spark_jobs.histories.compared_rows import prefixed, same_key
 
-REPLACE = Operation.REPLACE.value
+REPLACE, TRUNCATE = Operation.REPLACE.value, Operation.TRUNCATE.value
+MAY_LACK, STORED = "_cdc_may_lack", "_cdc_stored"
+"""Whether a change is the delete of a row that the log may not have; whether it is one of the log."""
 
 
 def staged_changes(batch: BatchInput, entries: DataFrame) -> DataFrame:
@@ -35,14 +41,43 @@ def staged_changes(batch: BatchInput, entries: DataFrame) -> DataFrame:
         F.col("op").alias(OPERATION),
         F.col("commit_ts").alias(COMMIT_TIME),
         F.when(~whole & (F.size(missing) > 0), F.to_json(missing)).alias(MISSING),
+        F.coalesce(F.array_contains("warnings", LEFT_OUT), F.lit(False)).alias(MAY_LACK),
     )
     rows = parsed.select(
         *typed_columns(schema, "keys", "v"),
         *(SEQUENCE, OPERATION, COMMIT_TIME, MISSING),
         F.col(SEQUENCE).alias(ORDER),
         F.lit(LIVE).alias(OP),
+        MAY_LACK,
     )
+    rows = _of_known_rows(batch, rows) if batch.task.rule.where else rows.drop(MAY_LACK)
     return rows.unionByName(_truncates(batch)) if batch.truncates else rows
+
+
+def _of_known_rows(batch: BatchInput, changes: DataFrame) -> DataFrame:
+    """Without deletes of rows that the filter leaves out and that the log did not have before them."""
+    schema, stored = batch.plan.schema, batch.stored_rows()
+    changes = changes.localCheckpoint()
+    left_out = changes.where(MAY_LACK)
+    if left_out.isEmpty():
+        return changes.drop(MAY_LACK)
+    of_keys = stored.join(prefixed(schema, left_out), same_key(schema), "left_semi")
+    key = [quoted(name) for name in schema.key]
+    earlier = of_keys.select(*key, SEQUENCE, OPERATION).withColumn(STORED, F.lit(True))
+    both = changes.withColumn(STORED, F.lit(False)).unionByName(earlier, allowMissingColumns=True)
+    by_key = Window.partitionBy(*key).orderBy(SEQUENCE)
+    before, operation = F.lag(SEQUENCE).over(by_key), F.lag(OPERATION).over(by_key)
+    found = both.withColumns({"_cdc_before": before, "_cdc_had": F.coalesce(operation != DELETE, F.lit(False))})
+    ended = F.exists(_truncate_orders(batch, stored), lambda at: (F.col("_cdc_before") < at) & (at < F.col(SEQUENCE)))
+    remain = ~F.col(STORED) & (~F.col(MAY_LACK) | (F.col("_cdc_had") & ~ended))
+    return found.where(remain).select(*(quoted(name) for name in changes.drop(MAY_LACK).columns))
+
+
+def _truncate_orders(batch: BatchInput, stored: DataFrame) -> SparkColumn:
+    """The last truncate of the log, and those of the batch."""
+    (last,) = stored.where(F.col(OPERATION) == TRUNCATE).agg(F.max(SEQUENCE)).collect()[0]
+    orders = [order for order in (last, *(one.order_key for one in batch.truncates)) if order]
+    return F.array(*map(F.lit, orders)).cast("array<string>")
 
 
 def _truncates(batch: BatchInput) -> DataFrame:

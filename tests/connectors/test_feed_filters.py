@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from random import Random
+from typing import Any
 
 import pytest
 
 from airflow_cdc_provider.connectors.transports.messages.check import rule_problems
 from airflow_cdc_provider.connectors.transports.messages.decoding import Format, message_reader
+from airflow_cdc_provider.connectors.transports.messages.filtering import LEFT_OUT, MissingOperand, RowFilter
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation
 from airflow_cdc_provider.core.spec.definition import Columns, Comparison, Condition, TableRule
+from airflow_cdc_provider.core.table.schema import Kind
 from airflow_cdc_provider.core.table.states import TableState
 from tests.connectors.formats.debezium_encoder import ConnectorSetup, DebeziumEncoder
 from tests.connectors.formats.folded import in_order
@@ -46,6 +49,44 @@ def test_the_copy_equals_the_selected_rows_of_the_source(where: tuple[Condition,
         }
         held = {json.loads(key)[0] for key in in_order(found, COLUMNS)}
         assert held == chosen, f"CDC_SEED={seed}, history {number}"
+
+
+def change(op: str, before: str | None, after: str | None, whole: bool = True, **more: Any) -> ChangeRecord:
+    """Of row 7. ``whole``: whether all columns are known."""
+    images = [json.dumps({"id": 7, "name": name}) if name else None for name in (before, after)]
+    keys = ["[7]" if image else None for image in images]
+    return ChangeRecord(
+        *("p.t", op, "1", "s", keys[0], keys[1], images[0], images[1]),
+        before_complete=whole and before is not None,
+        after_complete=after is not None,
+        **more,
+    )
+
+
+@pytest.mark.parametrize(
+    ("record", "op", "left_out"),
+    [
+        (change("insert", None, "b"), None, False),
+        (change("insert", None, "a"), "insert", False),
+        (change("insert", None, "b", snapshot="initial"), "delete", True),
+        (change("read", None, "b"), "delete", True),
+        (change("update", "b", "c"), None, False),
+        (change("update", "a", "c"), "delete", False),
+        (change("update", "b", "c", whole=False), "delete", True),
+        (change("update", "b", "a"), "upsert", False),
+        (change("delete", "b", None), None, False),
+        (change("delete", "a", None), "delete", False),
+        (change("delete", "b", None, whole=False), "delete", True),
+    ],
+    ids=str,
+)
+def test_a_change_of_a_row_that_the_filter_left_out_before_is_none_of_the_copy(
+    record: ChangeRecord, op: str | None, left_out: bool
+) -> None:
+    change = RowFilter((NAMED,), {"name": Kind.TEXT}).apply(record)
+    assert not isinstance(change, MissingOperand)
+    assert (change and change.op) == op
+    assert (change is not None and LEFT_OUT in change.warnings) is left_out
 
 
 def test_a_record_without_the_filtered_column_is_unreadable() -> None:

@@ -33,6 +33,20 @@ HISTORY = (
         (f"{CONTRACT}::test_a_history_does_not_continue_with_a_copy_that_begins_before_its_changes",),
     ),
     Mutant(
+        "a log has deletes of rows that its filter left out",
+        "spark_jobs/histories/changes.py",
+        "if batch.task.rule.where else",
+        "if False else",
+        (f"{CONTRACT}::test_a_log_has_no_deletes_of_rows_that_its_filter_left_out",),
+    ),
+    Mutant(
+        "a change of a row that the filter left out before it is a delete",
+        "airflow_cdc_provider/connectors/transports/messages/filtering.py",
+        "if is_new or had is False:",
+        "if is_new:",
+        ("tests/connectors/test_feed_filters.py",),
+    ),
+    Mutant(
         "a key audit of a history compares the rows of a partial copy",
         "spark_jobs/resync.py",
         "if audited is not None and kept_history is task.rule.history:",

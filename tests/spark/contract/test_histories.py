@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from airflow_cdc_provider.connectors.source import Copy, SplitRead
+from airflow_cdc_provider.connectors.transports.messages.filtering import LEFT_OUT
 from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind
 from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind, TableResult
 from airflow_cdc_provider.core.errors import Blocked
@@ -267,6 +268,26 @@ def test_a_log_has_every_change_with_the_values_that_the_source_sent(kit: Target
     assert table.logged() == found
     table.change(table.truncate(), changes.insert(2, "new", "w"))
     assert table.logged() == [*found, (6, "truncate", None, None, None, None), (7, "insert", 2, "new", "w", None)]
+
+
+def test_a_log_has_no_deletes_of_rows_that_its_filter_left_out(kit: TargetKit, tmp_path: Path) -> None:
+    """The events do not show which rows the log had before them."""
+    table = HistoryTable(kit, tmp_path, History.LOG)
+    changes = table.changes
+    table.rule = replace(table.rule, where=(Condition("v", Comparison.EQUAL, "a"),))
+    table.copy([changes.row(1, "a", "w"), changes.row(2, "a", "w"), changes.row(3, "a", "w")])
+
+    def leaves(key: int) -> ChangeRecord:
+        return replace(changes.delete(key), warnings=(LEFT_OUT,))
+
+    table.change(leaves(1), leaves(1), leaves(7), changes.insert(8, "a", "w"), leaves(8))
+    table.change(leaves(1), leaves(8), table.truncate(), leaves(2), changes.insert(3, "a", "w"))
+    table.change(leaves(2), leaves(3))
+    found = [(number, op, key) for number, op, key, *_ in table.logged() if number]
+    assert found == [
+        *((1, "delete", 1), (4, "insert", 8), (5, "delete", 8)),
+        *((8, "truncate", None), (10, "insert", 3), (12, "delete", 3)),
+    ]
 
 
 @pytest.mark.nightly

@@ -110,7 +110,8 @@ class Format:
         records = reread(record, message, reader.decoder)
         if records == [record]:
             return records
-        return [reader.apply_filter(decoded, message) for decoded in records if decoded.table == record.table]
+        ours = (reader.apply_filter(decoded, message) for decoded in records if decoded.table == record.table)
+        return [one for one in ours if isinstance(one, ChangeRecord)]
 
 
 @dataclass(frozen=True)
@@ -182,9 +183,11 @@ class MessageReader:
         else:
             yield Ignored(1)
 
-    def apply_filter(self, record: ChangeRecord, message: Message) -> ChangeRecord:
+    def apply_filter(self, record: ChangeRecord, message: Message) -> ChangeRecord | Ignored:
         """The record after the table's row filter; an ``unreadable`` one if the filter cannot be evaluated."""
         filtered = self.filters[record.table].apply(record) if record.table in self.filters else record
+        if filtered is None:
+            return Ignored(1)
         if isinstance(filtered, ChangeRecord):
             return filtered
         reason = f"{WRONG_VALUE} `where` requires the column {filtered.column}, which the message lacks"

@@ -1,7 +1,8 @@
 """Row filters (``where``) on change records. Pure.
 
 An event may lack the before image. So a row that matches becomes an upsert, and a row that does not match becomes a
-delete: deleting a row that was never copied has no effect.
+delete, unless the event shows that the copy did not have the row: deleting a row that was never copied has no effect. A
+log of changes looks for the row of such a delete (``LEFT_OUT``).
 """
 
 from __future__ import annotations
@@ -9,12 +10,16 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.log.change_records import DEPARTS, IMAGE_OPERATIONS, ChangeRecord, Operation
 from airflow_cdc_provider.core.spec.definition import Condition
 from airflow_cdc_provider.core.spec.filters import Value, literal, matches
 from airflow_cdc_provider.core.table.schema import Kind
+
+LEFT_OUT = "left_out"
+"""The warning of a delete whose row the copy may not have had: the event does not show whether it was selected."""
 
 
 @dataclass(frozen=True)
@@ -31,17 +36,24 @@ class RowFilter:
     where: Sequence[Condition]
     kinds: Mapping[str, Kind]
 
-    def apply(self, record: ChangeRecord) -> ChangeRecord | MissingOperand:
-        """The change of the copy that follows from the record."""
+    def apply(self, record: ChangeRecord) -> ChangeRecord | MissingOperand | None:
+        """The change of the copy that follows from the record; None if none does."""
+        had = self._selected_before(record)
+        warnings = record.warnings if had else (*record.warnings, LEFT_OUT)
+        if record.op == Operation.DELETE:
+            return None if had is False else replace(record, warnings=warnings)
         if record.op not in IMAGE_OPERATIONS:
             return record
         image = json.loads(record.after or "{}")
         for column in self.kinds:
             if column not in image:
                 return MissingOperand(column)
-        if matches(self.where, {name: _value(kind, image[name]) for name, kind in self.kinds.items()}):
+        if self._selects(image):
             full_update = record.op == Operation.UPDATE and record.after_complete
             return replace(record, op=Operation.UPSERT) if full_update else record
+        is_new = record.op == Operation.INSERT and record.snapshot == "none"
+        if is_new or had is False:
+            return None
         return replace(
             record,
             op=Operation.DELETE,
@@ -54,7 +66,16 @@ class RowFilter:
             refetch=(),
             phase=DEPARTS,
             link_id=None,
+            warnings=warnings,
         )
+
+    def _selected_before(self, record: ChangeRecord) -> bool | None:
+        """Whether the filter selects the row before the change; None if that is not known."""
+        image = json.loads(record.before or "{}") if record.before_complete else {}
+        return self._selects(image) if self.kinds.keys() <= image.keys() else None
+
+    def _selects(self, image: Mapping[str, Any]) -> bool:
+        return matches(self.where, {name: _value(kind, image[name]) for name, kind in self.kinds.items()})
 
 
 def row_filters(tasks: Sequence[TableTask]) -> dict[str, RowFilter]:
