@@ -40,7 +40,7 @@ from airflow_cdc_provider.targets.target import TargetState
 from spark_jobs.batches.batch_plan import last_window_before_hole
 from spark_jobs.copies.copying import open_snapshot
 from spark_jobs.extract import land_window
-from spark_jobs.proofs.proof import prove
+from spark_jobs.proofs.proof import prove, rewritten_documents
 from spark_jobs.replay import replay_table
 from spark_jobs.runtime import harness
 from spark_jobs.runtime.job import Job, TableWork
@@ -107,7 +107,8 @@ def _after_rewrite(
 ) -> TableResult:
     """The outcome of a comparison for a table whose rows were rewritten at the source. Raises Fenced where the table
     has changed since."""
-    if result.detail["identical"]:
+    documents = rewritten_documents(job.tables, copy)
+    if result.detail["identical"] and not documents:
         committed = job.tables.fence(task.target, current, replace(record, identity=copy.identity))
         return replace(result, fence=committed.fence)
     problem = Problem(
@@ -115,7 +116,8 @@ def _after_rewrite(
         f"the rows of {task.table} were rewritten at the source, and its stream does not carry the new values",
         where=task.table,
         found=f"{result.detail['source_rows']:,} rows at the source, {result.detail['target_rows']:,} in the copy,"
-        f" first differences: {', '.join(result.detail['differences'][:3]) or 'none shown'}",
+        f" first differences: {', '.join(result.detail['differences'][:3]) or 'none shown'}"
+        f"{f', not compared: {chr(44).join(documents)}' if documents else ''}",
         allowed="a rewrite that keeps every value, such as VACUUM FULL",
         do=repair_line(job.step.definition.name, task.table, task.rule),
         data="the copy has the old values; later changes are kept in the change log",

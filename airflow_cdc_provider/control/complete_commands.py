@@ -153,6 +153,8 @@ def _complete_verify(
         outcome = ["identical" if compared else "nothing was compared: no tables"]
     if any(table["inexact"] for table in tables):
         outcome.append("inexact: rows that changed during the comparison may differ")
+    if apart := [f"{table['table']} ({', '.join(table['not_compared'])})" for table in tables if table["not_compared"]]:
+        outcome.append(f"columns not compared: {', '.join(apart)}")
     left = command.ended.keys() & set(command.tables)
     body = {"tables": tables, "identical": bool(tables) and len(identical) == len(tables) and not left}
     _finish(replicator, command, outcome, body, failed=not compared)
@@ -183,6 +185,7 @@ def _comparison(row: TableRow, result: TableResult | None) -> dict[str, Any]:
         "differing": detail.get("differing", 0),
         "repaired": detail.get("repaired", 0),
         "not_repaired": detail.get("not_repaired", ""),
+        "not_compared": detail.get("not_compared", []),
         "rows_read": detail.get("rows_read"),
         "report": detail.get("report", ""),
         "state": row.state.value,

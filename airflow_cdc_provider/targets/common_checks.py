@@ -10,6 +10,7 @@ from airflow_cdc_provider.core.columns.taken_over import other_values
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Blocked, Problem, of_table
 from airflow_cdc_provider.core.spec.definition import OnDelete
+from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.spec.selection import RESERVED_PREFIX, all_but_one
 from airflow_cdc_provider.core.storage.locations import FOLDER, Location
 from airflow_cdc_provider.core.table.equal_names import equal_without_case
@@ -53,6 +54,17 @@ def check_definition(task: TableTask, engine: str) -> Iterator[Problem]:
         yield Problem(
             "TGT017", "cluster_by names unknown columns", task.table, ", ".join(unknown), ", ".join(task.schema.names)
         )
+
+
+def document_problems(task: TableTask, rewritten: Sequence[str]) -> Iterator[Problem]:
+    """A row without key is found by the texts of its values, and a version is compared with the next one by them. A log
+    of changes does neither. ``rewritten``: columns whose texts change in the target."""
+    history, is_keyless = task.rule.history, not task.schema.key
+    if rewritten and (history is History.SCD2 or (is_keyless and history is not History.LOG)):
+        what = "the target writes documents in a form of its own, and rows of this table are compared by their texts"
+        found = f"{', '.join(rewritten)}, {'no key' if is_keyless else f'history: {history}'}"
+        allowed, do = "documents as texts", "json: text in the options of the target, or exclude the columns"
+        yield Problem("TGT099", what, task.table, found, allowed, do, columns=tuple(rewritten))
 
 
 def check_names(task: TableTask, reserved: Collection[str]) -> Iterator[Problem]:

@@ -151,6 +151,14 @@ class KeysRowsByValues(Protocol):
 
 
 @runtime_checkable
+class RewritesDocuments(Protocol):
+    """A target that can have documents in a type of its own, in which their texts change."""
+
+    def rewritten_documents(self, schema: TableSchema) -> tuple[str, ...]:
+        """The columns whose texts are not those of the source when they are read back."""
+
+
+@runtime_checkable
 class ReleasesTables(Protocol):
     """A target from which a replicator can be removed. Every method may be repeated after a crash, and raises
     TargetUnavailable."""

@@ -6,7 +6,7 @@ and no others, the hashes are read.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -65,11 +65,11 @@ class Comparison:
         }
 
 
-def compared_columns(copy: Copy) -> TableSchema:
-    """The columns that can be compared: columns that the stream does not carry have the values of the last copy."""
-    return replace(
-        copy.schema, columns=tuple(column for column in copy.schema.columns if column.name not in copy.unlogged)
-    )
+def compared_columns(copy: Copy, rewritten: Collection[str]) -> TableSchema:
+    """The columns that can be compared: columns that the stream does not carry have the values of the last copy.
+    ``rewritten``: those whose texts change in the target."""
+    without = {*copy.unlogged, *rewritten}
+    return replace(copy.schema, columns=tuple(column for column in copy.schema.columns if column.name not in without))
 
 
 def compare(source: SourceSide, target: TargetSide, within: KeyInterval = WHOLE) -> Comparison:

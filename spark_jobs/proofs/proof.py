@@ -15,7 +15,7 @@ from airflow_cdc_provider.core.proof.key_intervals import WHOLE, KeyInterval
 from airflow_cdc_provider.core.proof.repairs import why_not_repaired
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.source_names import in_shell
-from airflow_cdc_provider.targets.target import TargetState
+from airflow_cdc_provider.targets.target import RewritesDocuments, TargetState, TargetTables
 from spark_jobs.copies.extents import filtered
 from spark_jobs.proofs.compare import DIFFERENCES_SHOWN, Comparison, compare, compared_columns
 from spark_jobs.proofs.repair import find_rows, merge_rows
@@ -40,7 +40,8 @@ def prove(job: Job, work: TableWork, snapshot: TableSnapshot, current: TargetSta
     """``current``: the state of the table at the position of the snapshot, which is the end of ``window``. Raises
     Fenced where the table has changed since."""
     copy = snapshot.copy
-    control, columns, step, table = current.control, compared_columns(copy), job.step, work.task.table
+    control, step, table = current.control, job.step, work.task.table
+    columns = compared_columns(copy, rewritten_documents(job.tables, copy))
     assert control is not None
     named = replace(columns, table=table)
     if copy.rows <= MAX_INTERPRETED_ROWS:
@@ -53,6 +54,7 @@ def prove(job: Job, work: TableWork, snapshot: TableSnapshot, current: TargetSta
             comparison = compare(source, target, within)
         exact = job.source.exact_snapshot or (copy.exact and not source.reads_all)
         detail = comparison.detail(exact)
+        detail["not_compared"] = [name for name in copy.schema.names if name not in columns.names]
         if within != WHOLE:
             detail["sample"] = {"upto": list(within.upto) if within.upto else None}
         if comparison.differences:
@@ -67,6 +69,11 @@ def prove(job: Job, work: TableWork, snapshot: TableSnapshot, current: TargetSta
             return Proof(detail, control.fence)
         with work.phase("repair"):
             return _repaired(job, work, copy, source, target, comparison, control, detail)
+
+
+def rewritten_documents(tables: TargetTables, copy: Copy) -> tuple[str, ...]:
+    """The columns of a copy whose texts change in the target."""
+    return tables.rewritten_documents(copy.schema) if isinstance(tables, RewritesDocuments) else ()
 
 
 def _sample(source: SourceSide, job: Job, after: tuple[str, ...]) -> KeyInterval:

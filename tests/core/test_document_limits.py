@@ -20,6 +20,8 @@ from airflow_cdc_provider.targets.redshift.options import Json as RedshiftJson
 from airflow_cdc_provider.targets.redshift.sql import RedshiftSql
 from airflow_cdc_provider.targets.snowflake.options import Json as SnowflakeJson
 from airflow_cdc_provider.targets.snowflake.sql import SnowflakeSql
+from airflow_cdc_provider.targets.spanner.check import table_problems as spanner_problems
+from airflow_cdc_provider.targets.spanner.options import Json as SpannerJson
 
 ID, DOCUMENT = Column("id", LogicalType(Kind.INT32), nullable=False), Column("d", LogicalType(Kind.JSON))
 KEYLESS = TableSchema("public.t", (ID, DOCUMENT), ())
@@ -42,9 +44,20 @@ def test_rows_without_a_key_are_not_found_by_documents_in_another_form(sql: Sql)
     assert codes(sql) == ["TGT099"]
     assert codes(sql, replace(KEYLESS, key=("id",))) == []
     assert codes(sql, replace(KEYLESS, columns=(ID,))) == []
+    assert codes(sql, replace(KEYLESS, key=("id",)), History.SCD2) == ["TGT099"], "versions are compared"
+    assert codes(sql, replace(KEYLESS, key=("id", "d")), History.SCD2) == [], "in a key documents are texts"
     assert codes(sql, history=History.LOG) == [], "a log of changes looks for no row"
 
 
 @pytest.mark.parametrize("sql", AS_TEXT, ids=lambda sql: type(sql).__name__)
 def test_rows_without_a_key_are_found_by_the_texts_of_documents(sql: Sql) -> None:
     assert codes(sql) == []
+    assert codes(sql, replace(KEYLESS, key=("id",)), History.SCD2) == []
+
+
+@pytest.mark.parametrize("json", SpannerJson)
+def test_a_history_in_spanner_has_documents_as_texts(json: SpannerJson) -> None:
+    rule = TableRule("public.t", history=History.SCD2)
+    task = TableTask("public.t", "t", replace(KEYLESS, key=("id",)), rule, "", TableState.REPLICATING)
+    found = [problem.code for problem in spanner_problems(task, json)]
+    assert found == ([] if json is SpannerJson.TEXT else ["TGT099"])

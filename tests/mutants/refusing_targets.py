@@ -119,9 +119,23 @@ REFUSING_TARGETS = (
     Mutant(
         "documents that a target writes otherwise are compared by their texts",
         f"{TARGETS}/database/limits.py",
-        "and isinstance(sql, StoresDocuments) and sql.json != AS_TEXT:",
-        "and isinstance(sql, StoresDocuments) and sql.json == AS_TEXT:",
+        "if not isinstance(sql, StoresDocuments) or sql.json == AS_TEXT:",
+        "if not isinstance(sql, StoresDocuments) or sql.json != AS_TEXT:",
         ("tests/core/test_document_limits.py",),
+    ),
+    Mutant(
+        "a history is compared by documents that its target writes otherwise",
+        f"{TARGETS}/common_checks.py",
+        "(history is History.SCD2 or (is_keyless and history is not History.LOG))",
+        "is_keyless and history is not History.LOG",
+        ("tests/core/test_document_limits.py",),
+    ),
+    Mutant(
+        "documents that a target writes otherwise differ from those of the source",
+        "spark_jobs/proofs/compare.py",
+        "without = {*copy.unlogged, *rewritten}",
+        "without = {*copy.unlogged}",
+        ("tests/spark/test_native_documents.py::test_a_comparison_leaves_documents_in_another_form_out_and_says_so",),
     ),
     Mutant(
         "a key that is NaN is not found in BigQuery",

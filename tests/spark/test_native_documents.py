@@ -7,12 +7,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.core.decisions.steps import Outcome
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind
+from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
+from spark_jobs import snapshot, verify
 from tests.spark.contract.kits import TARGETS
+from tests.spark.replicator import Replicator, by_table
 from tests.spark.scripted_table import ScriptedTable
 
 pytestmark = [pytest.mark.jvm, pytest.mark.server]
@@ -60,6 +65,32 @@ def test_documents_are_loaded_into_the_type_of_the_warehouse(
     assert {key: parsed(document) for key, document in found.items()} == {
         key: parsed(text) for key, text in wanted.items()
     }
+
+
+def test_a_comparison_leaves_documents_in_another_form_out_and_says_so(
+    spark: SparkSession,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+    database: psycopg.Connection[object],
+    connection: ConnectionInfo,
+) -> None:
+    """A document without its white space would be a difference that no repair ends."""
+    database.execute("CREATE TABLE documents (id int PRIMARY KEY, doc jsonb, v text)")
+    database.execute("""INSERT INTO documents VALUES (1, '{"b": 1, "a": [2.50]}', 'x'), (2, NULL, 'y')""")
+    database.execute("CREATE PUBLICATION documents FOR TABLE documents")
+    with TARGETS["redshift"](spark, tmp_path, request.getfixturevalue) as kit:
+        given = replace(kit.target, options={**kit.target.options, "json": "super"})
+        warehouse, stage = kit.secrets.target, kit.secrets.stage
+        rules = [TableRule("public.documents")]
+        made = Replicator(
+            tmp_path / "documents", "documents", connection, rules, target=given, warehouse=warehouse, stage=stage
+        )
+        lo = dict(made.source.open_stream(["public.documents"]))
+        made.run(made.step(StepKind.SNAPSHOT), snapshot.run)
+        step = made.step(StepKind.VERIFY, window=made.log.sealed() + 1, lo=lo)
+        found = by_table(made.run(step, verify.run))["public.documents"].detail
+    assert (found["identical"], found["source_rows"], found["not_compared"]) == (True, 2, ["doc"])
+    assert found["columns"] == {"id": True, "v": True}
 
 
 def parsed(document: Any) -> Any:

@@ -10,11 +10,10 @@ from typing import Protocol, runtime_checkable
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.spec.definition import OnDelete
-from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.spec.selection import all_but_one
 from airflow_cdc_provider.core.table.equal_names import equal_names
 from airflow_cdc_provider.core.table.schema import Kind, TableSchema
-from airflow_cdc_provider.targets.common_checks import check_definition, check_names
+from airflow_cdc_provider.targets.common_checks import check_definition, check_names, document_problems
 from airflow_cdc_provider.targets.database.sql import Sql, column_list, staged_column_list
 
 TOO_LONG = "choose another tables.target, or exclude the columns"
@@ -63,7 +62,7 @@ def limit_problems(limits: Limits, sql: Sql, task: TableTask) -> Iterator[Proble
     yield from check_definition(task, "Spark")
     yield from _name_problems(limits, task)
     yield from _equal_names(sql, task)
-    yield from _document_problems(sql, task)
+    yield from document_problems(task, rewritten_documents(sql, task.schema))
     yield from _size_problems(limits, sql, task)
 
 
@@ -93,14 +92,13 @@ def _equal_names(sql: Sql, task: TableTask) -> Iterator[Problem]:
         yield Problem("TGT014", what, task.table, found, allowed, do, columns=columns)
 
 
-def _document_problems(sql: Sql, task: TableTask) -> Iterator[Problem]:
-    """A row without key is found by the texts of its values. A log of changes looks for none."""
-    documents = tuple(column.name for column in task.schema.columns if column.type.kind is Kind.JSON)
-    finds_rows = not task.schema.key and task.rule.history is not History.LOG
-    if documents and finds_rows and isinstance(sql, StoresDocuments) and sql.json != AS_TEXT:
-        what = "the target writes documents in a form of its own, so that rows without a key are not found by them"
-        allowed, do = "documents as texts", f"json: {AS_TEXT} in the options of the target, or exclude the columns"
-        yield Problem("TGT099", what, task.table, ", ".join(documents), allowed, do, columns=documents)
+def rewritten_documents(sql: Sql, schema: TableSchema) -> tuple[str, ...]:
+    """As ``RewritesDocuments``. In a key documents are texts."""
+    if not isinstance(sql, StoresDocuments) or sql.json == AS_TEXT:
+        return ()
+    return tuple(
+        column.name for column in schema.columns if column.type.kind is Kind.JSON and column.name not in schema.key
+    )
 
 
 def _size_problems(limits: Limits, sql: Sql, task: TableTask) -> Iterator[Problem]:

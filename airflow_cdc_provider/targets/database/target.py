@@ -33,7 +33,7 @@ from airflow_cdc_provider.targets.database.commit import Commit, Loaded, Swap
 from airflow_cdc_provider.targets.database.conflicts import retry_conflicts
 from airflow_cdc_provider.targets.database.cuts import create_view, write_cut
 from airflow_cdc_provider.targets.database.declared_types import missing, other_types
-from airflow_cdc_provider.targets.database.limits import limit_problems
+from airflow_cdc_provider.targets.database.limits import limit_problems, rewritten_documents
 from airflow_cdc_provider.targets.database.merge_sql import Counts, Effect
 from airflow_cdc_provider.targets.database.names import (
     CONTROL,
@@ -105,6 +105,9 @@ class DatabaseTarget(UnversionedTarget):
 
     def limits(self, task: TableTask) -> Iterable[Problem]:
         return limit_problems(self.server.limits, self.alteration_sql, task)
+
+    def rewritten_documents(self, schema: TableSchema) -> tuple[str, ...]:
+        return rewritten_documents(self.sql, schema)
 
     def refused(self, tables: Sequence[TableTask]) -> Mapping[str, Problem]:
         with self.server.session("probe") as connection:

@@ -11,8 +11,9 @@ from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CdcError, Problem, of_table
 from airflow_cdc_provider.core.spec.selection import all_but_one
 from airflow_cdc_provider.core.table.merge_plan import DELETED, ORDER
-from airflow_cdc_provider.targets.common_checks import check_definition, foreign_table
+from airflow_cdc_provider.targets.common_checks import check_definition, document_problems, foreign_table
 from airflow_cdc_provider.targets.spanner.catalog import GOOGLE_SQL, FoundTables, find_dialect
+from airflow_cdc_provider.targets.spanner.columns import rewritten_documents
 from airflow_cdc_provider.targets.spanner.control import ControlRow
 from airflow_cdc_provider.targets.spanner.database import SpannerDatabase
 from airflow_cdc_provider.targets.spanner.names import (
@@ -25,6 +26,7 @@ from airflow_cdc_provider.targets.spanner.names import (
     quoted,
     same_names,
 )
+from airflow_cdc_provider.targets.spanner.options import Json
 from airflow_cdc_provider.targets.spanner.session import Session
 from airflow_cdc_provider.targets.target import TargetState
 
@@ -45,7 +47,8 @@ class CheckedTarget(Protocol):
 
 
 def check_tables(target: CheckedTarget, tables: Sequence[TableTask]) -> list[Problem]:
-    found = [problem for task in tables for problem in of_table(task.table, _check_definition(task))]
+    json = target.database.options.json
+    found = [problem for task in tables for problem in of_table(task.table, _check_definition(task, json))]
     try:
         with target.database.session("check") as session:
             if (dialect := find_dialect(session)) != GOOGLE_SQL:
@@ -82,9 +85,10 @@ def _remedies(database: SpannerDatabase, error: CdcError) -> Iterator[Problem]:
         yield Problem("TGT052", "the database does not exist", database.address, database.path, do=command)
 
 
-def table_problems(task: TableTask) -> Iterator[Problem]:
+def table_problems(task: TableTask, json: Json) -> Iterator[Problem]:
     """What keeps every table of the database from holding the copy."""
     yield from check_definition(task, "Spanner")
+    yield from document_problems(task, rewritten_documents(task.schema, json))
     schema = task.schema
     if not is_name(task.target):
         yield not_a_name(task.table, task.target)
@@ -106,8 +110,8 @@ def table_problems(task: TableTask) -> Iterator[Problem]:
             yield Problem("TGT058", f"a table has too many {what} for Spanner", task.table, str(number), str(most))
 
 
-def _check_definition(task: TableTask) -> Iterator[Problem]:
-    yield from table_problems(task)
+def _check_definition(task: TableTask, json: Json) -> Iterator[Problem]:
+    yield from table_problems(task, json)
     if task.rule.cluster_by:
         do = "remove cluster_by, and create a secondary index on the target table"
         yield Problem("TGT055", "cluster_by has no effect in this database", task.table, "cluster_by", "nothing", do)

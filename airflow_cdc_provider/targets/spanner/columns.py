@@ -101,6 +101,11 @@ def stored_columns(schema: TableSchema, json: Json) -> tuple[StoredColumn, ...]:
     )
 
 
+def rewritten_documents(schema: TableSchema, json: Json) -> tuple[str, ...]:
+    """As ``RewritesDocuments``."""
+    return tuple(column.source for column in stored_columns(schema, json) if column.type is SpannerType.JSON)
+
+
 ORDER_COLUMN = StoredColumn(ORDER, LogicalType(Kind.TEXT), SpannerType.STRING, not_null=True)
 DELETED_COLUMN = StoredColumn(DELETED, LogicalType(Kind.BOOLEAN), SpannerType.BOOL, not_null=True)
 ROW_COLUMNS = (

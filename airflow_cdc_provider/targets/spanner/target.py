@@ -28,7 +28,12 @@ from airflow_cdc_provider.targets.spanner import control
 from airflow_cdc_provider.targets.spanner.catalog import FoundTables, find_names, find_tables
 from airflow_cdc_provider.targets.spanner.changes import Counts
 from airflow_cdc_provider.targets.spanner.check import check_tables, table_problems
-from airflow_cdc_provider.targets.spanner.columns import restriction, stored_columns, unsupported_values
+from airflow_cdc_provider.targets.spanner.columns import (
+    restriction,
+    rewritten_documents,
+    stored_columns,
+    unsupported_values,
+)
 from airflow_cdc_provider.targets.spanner.control import ControlRow, committed
 from airflow_cdc_provider.targets.spanner.cuts import publish, withdraw
 from airflow_cdc_provider.targets.spanner.database import SpannerDatabase
@@ -64,7 +69,7 @@ class SpannerTarget(SpannerRows, UnversionedTarget):
         return check_tables(self, tables)
 
     def refused(self, tables: Sequence[TableTask]) -> Mapping[str, Problem]:
-        return first_problems(tables, table_problems)
+        return first_problems(tables, partial(table_problems, json=self.database.options.json))
 
     def tls_warnings(self) -> list[Problem]:
         return self.database.tls_warnings()
@@ -77,6 +82,9 @@ class SpannerTarget(SpannerRows, UnversionedTarget):
 
     def unsupported_values(self, column: Column, in_key: bool) -> Specials:
         return unsupported_values(column, in_key)
+
+    def rewritten_documents(self, schema: TableSchema) -> tuple[str, ...]:
+        return rewritten_documents(schema, self.database.options.json)
 
     def state(self, table: str, target_table: str) -> TargetState:
         with self.database.session("probe") as session:
