@@ -10,7 +10,7 @@ from itertools import combinations, product
 from pathlib import Path
 
 from airflow_cdc_provider.core.errors import DefinitionInvalid, Problem
-from airflow_cdc_provider.core.spec.definition import Definition, TableRule
+from airflow_cdc_provider.core.spec.definition import Definition, TableRule, Target
 from airflow_cdc_provider.core.spec.selection import is_pattern, matches
 from airflow_cdc_provider.loader.builder import Builder, Unusable
 from airflow_cdc_provider.loader.checks import check
@@ -168,8 +168,8 @@ def _same_target(loaded: list[Loaded]) -> Iterable[tuple[str, Problem]]:
             continue
         for one, other in product(first.definition.all_targets, second.definition.all_targets):
             if keys := shared_location_keys(one, other):
-                shared = _shared_table(one.type, first.definition, second.definition)
-                place = location_text(one, keys[0])
+                shared = _shared_table(one, other, first.definition, second.definition)
+                place = location_text(one, keys)
                 if shared:
                     yield _clash(first, second, shared, place)
                     yield _clash(second, first, shared, place)
@@ -210,11 +210,12 @@ def _clash(entry: Loaded, other: Loaded, table: str, location: str) -> tuple[str
     )
 
 
-def _shared_table(kind: str, first: Definition, second: Definition) -> str:
-    """A target table that both would write, judged by names without the sources; empty if there is none."""
-    name_of = table_naming(kind)
-    for rule in first.tables:
-        for other in second.tables:
+def _shared_table(one: Target, other_target: Target, first: Definition, second: Definition) -> str:
+    """A target table that both would write into these targets, judged by names without the sources; empty if there is
+    none."""
+    name_of = table_naming(one.type)
+    for rule in (rule for rule in first.tables if rule.has_copy_in(one.name)):
+        for other in (rule for rule in second.tables if rule.has_copy_in(other_target.name)):
             if _overlap(rule, other) or _overlap(other, rule):
                 return rule.source if rule.source == other.source else f"{rule.source} and {other.source}"
             if not is_pattern(rule.source) and not is_pattern(other.source):

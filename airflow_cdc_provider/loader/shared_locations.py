@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 from airflow_cdc_provider.core.spec.definition import Target
-from airflow_cdc_provider.loader.types import location_keys
+from airflow_cdc_provider.loader.types import places
 
 
 def shared_location_keys(first: Target, second: Target) -> list[str]:
     """The keys by which two targets have the same folder, catalog or schema; empty if they do not."""
     if first.type != second.type:
         return []
-    keys = location_keys(first.type)
-    if keys.scope and _normalized(first, keys.scope) != _normalized(second, keys.scope):
-        return []
-    shared = [
-        key for key in keys.any_of if _normalized(first, key) and _normalized(first, key) == _normalized(second, key)
-    ]
-    return [key for key in (keys.scope, *shared) if key and _normalized(first, key)] if shared else []
+    of_second = places(second)
+    return [key for place in places(first) if place in of_second for key, _ in place if _value(first, key)]
 
 
-def location_text(target: Target, key: str) -> str:
-    """In words, by one of its location keys."""
-    value = getattr(target, key, "") or target.options.get(key)
-    return str(value) if key == "location" else f"{key} {value}"
+def location_text(target: Target, keys: list[str]) -> str:
+    """In words, by the keys of its location; the connection says nothing to a reader."""
+    named = [key for key in keys if key != "connection"] or keys
+    return ", ".join(_value(target, key) if key == "location" else f"{key} {_value(target, key)}" for key in named)
 
 
-def _normalized(target: Target, key: str) -> str:
-    """The value of a location key, without differences in spelling that do not matter."""
-    value = str(getattr(target, key, "") or target.options.get(key, ""))
-    return value.lower() if key == "catalog" else value.rstrip("/")
+def _value(target: Target, key: str) -> str:
+    """As the YAML has it."""
+    return str(getattr(target, key, "") or target.options.get(key) or "")

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from airflow_cdc_provider import connectors, targets
 from airflow_cdc_provider.core.spec.definition import Target
+from airflow_cdc_provider.core.spec.places import Place
 
 BUILT_IN = {
     "sources": connectors.OPTIONS,
@@ -58,7 +59,7 @@ def table_naming(kind: str) -> Callable[[str], str]:
 @dataclass(frozen=True)
 class LocationKeys:
     """The keys that determine the location of a target's tables. ``any_of``: common keys, of which one is required.
-    ``scope``: the key of the catalog or schema within, if any. Targets with equal values of both share their tables."""
+    ``scope``: the common key of the catalog within, if any."""
 
     any_of: tuple[str, ...] = ("location", "catalog")
     scope: str = ""
@@ -75,6 +76,13 @@ def location_keys(kind: str) -> LocationKeys:
     return LocationKeys(
         getattr(options, "location_keys", LocationKeys.any_of), getattr(options, "scope_key", LocationKeys.scope)
     )
+
+
+def places(target: Target) -> list[Place]:
+    """By the function ``place`` of the options class; by default ``location`` is one, and ``catalog``."""
+    place = getattr(options_class("targets", target.type), "place", None)
+    given = {"location": target.location.rstrip("/"), "catalog": target.catalog.lower()}
+    return [place(target)] if place else [((key, value),) for key, value in given.items() if value]
 
 
 def table_parent(target: Target) -> tuple[str, ...]:

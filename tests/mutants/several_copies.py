@@ -9,8 +9,23 @@ READING, VIEW = "airflow_cdc_provider/connectors/copied/reading.py", f"{CORE}/ta
 VIEWS, DISCLOSED = "tests/core/test_views_of_copies.py", "tests/core/test_disclosed_columns.py"
 IGNORED, TIMES = "tests/core/test_ignored_columns.py", "tests/core/test_version_times.py"
 ANSWERS, IDENTITIES = "tests/core/test_schema_decisions.py", "tests/core/test_identity.py"
+TARGETS = "tests/provider/test_loader_targets.py"
 
 SEVERAL_COPIES = (
+    Mutant(
+        "two databases of a warehouse are one place",
+        "airflow_cdc_provider/targets/snowflake/options.py",
+        'option_place(target, "database", "schema")',
+        'option_place(target, "schema")',
+        (TARGETS,),
+    ),
+    Mutant(
+        "a table counts in targets that have no copy of it",
+        "airflow_cdc_provider/loader/files.py",
+        "(rule for rule in first.tables if rule.has_copy_in(one.name))",
+        "first.tables",
+        (TARGETS,),
+    ),
     Mutant(
         "the change log lacks what one copy leaves out",
         READING,

@@ -65,6 +65,55 @@ def test_two_replicators_with_a_common_target_clash(tmp_path: Path) -> None:
     assert {problem.code for problem in load_folder(tmp_path).problems} == {"DEF015"}
 
 
+REDSHIFT = "type: redshift, connection: c, stage: s3://lake/x"
+APART = {
+    "databases of Snowflake": "type: snowflake, connection: c, database: {}, schema: PUBLIC",
+    "projects of BigQuery": "type: bigquery, connection: c, project: {}, dataset: lake",
+    "instances of Spanner": "type: spanner, connection: c, instance: {}, database: shop",
+    "schemas of Redshift": f"{REDSHIFT}, schema: {{}}",
+    "schemas of PostgreSQL": "type: postgres, connection: c, schema: {}",
+    "namespaces of Iceberg": "type: iceberg, location: /lake, catalog: {}",
+}
+
+
+@pytest.mark.parametrize("target", APART.values(), ids=APART)
+def test_targets_are_apart_by_each_part_of_their_place(target: str) -> None:
+    def text(one: str, other: str) -> str:
+        listed = f"  - {{{target.format(one)}}}\n  - {{name: other, {target.format(other)}}}"
+        return GOOD.replace(f"target: {FOLDERS}", f"targets:\n{listed}")
+
+    assert len(load(text("first", "second")).targets) == 2
+    assert [problem.code for problem in problems(text("first", "first"))] == ["DEF102"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (f"{REDSHIFT}, schema: Shop", f"{REDSHIFT}, schema: shop"),
+        ("type: iceberg, location: /lake", "type: iceberg, location: /lake/, catalog: lake.cdc"),
+    ],
+)
+def test_a_place_has_several_spellings(one: str, other: str) -> None:
+    listed = f"  - {{{one}}}\n  - {{name: other, {other}}}"
+    (problem,) = problems(GOOD.replace(f"target: {FOLDERS}", f"targets:\n{listed}"))
+    assert problem.code == "DEF102"
+
+
+def test_replicators_of_one_table_may_be_in_several_databases_of_a_warehouse(tmp_path: Path) -> None:
+    for name in ("prod", "test"):
+        place = f"{{type: snowflake, connection: sf, database: {name}, schema: PUBLIC}}"
+        text = GOOD.replace("name: shop", f"name: {name}").replace(FOLDERS, place)
+        (tmp_path / f"{name}.yaml").write_text(text.replace("/cdc", f"/cdc_{name}"))
+    assert (sorted(load_folder(tmp_path).loaded), load_folder(tmp_path).problems) == (["prod", "test"], ())
+
+
+def test_replicators_with_the_same_targets_may_have_a_table_in_different_ones(tmp_path: Path) -> None:
+    for name, chosen in (("one", "default"), ("two", "wh")):
+        text = TWO.replace("name: shop", f"name: {name}").replace(TABLE, f"{TABLE}    targets: [{chosen}]\n")
+        (tmp_path / f"{name}.yaml").write_text(text.replace("/cdc", f"/cdc_{name}"))
+    assert (sorted(load_folder(tmp_path).loaded), load_folder(tmp_path).problems) == (["one", "two"], ())
+
+
 def test_the_schema_requires_one_of_the_keys() -> None:
     schema = json_schema()
     assert schema["oneOf"] == [{"required": ["target"]}, {"required": ["targets"]}]

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
+from airflow_cdc_provider.core.spec.definition import Target
 from airflow_cdc_provider.core.spec.fields import doc
+from airflow_cdc_provider.core.spec.places import Place, option_place
 
 
 class Json(StrEnum):
@@ -39,7 +41,6 @@ class BigQueryOptions:
     """The credentials are those of the connection."""
 
     location_keys: ClassVar[tuple[str, ...]] = ("connection",)
-    scope_key: ClassVar[str] = "dataset"
 
     dataset: str = doc("Dataset that holds the tables.", form="table")
     project: str = doc("Project of the dataset; by default that of the connection or its credentials.", "")
@@ -62,3 +63,8 @@ class BigQueryOptions:
         "members and repeated members, and rejects numbers that it would round.",
         Json.TEXT,
     )
+
+    @staticmethod
+    def place(target: Target) -> Place:
+        """Without `project` it is that of the connection, which only a run knows."""
+        return option_place(target, "project", "dataset")

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from airflow_cdc_provider.core.spec.definition import Target
 from airflow_cdc_provider.core.spec.fields import doc
+from airflow_cdc_provider.core.spec.places import Place
 from airflow_cdc_provider.core.storage.locations import FOLDER, parse_location
 
 CATALOG, NAMESPACE = "lake", "cdc"
@@ -34,6 +35,12 @@ class IcebergOptions:
         "Where the REST catalog of `connection` creates the tables. Jobs get the libraries of this store.",
         Storage.FOLDER,
     )
+
+    @staticmethod
+    def place(target: Target) -> Place:
+        """The name of a catalog is one of our sessions only."""
+        namespace = catalog_names(target)[1].lower()
+        return ("catalog", namespace), ("location", target.location.rstrip("/")), ("connection", target.connection)
 
     @staticmethod
     def table_parent(target: Target) -> tuple[str, ...]:

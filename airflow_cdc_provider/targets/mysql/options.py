@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
+from airflow_cdc_provider.core.spec.definition import Target
 from airflow_cdc_provider.core.spec.fields import doc
+from airflow_cdc_provider.core.spec.places import Place, option_place
 
 
 class Floats(StrEnum):
@@ -18,10 +20,13 @@ class Floats(StrEnum):
 class MysqlTargetOptions:
     location_keys: ClassVar[tuple[str, ...]] = ("connection",)
     holds_shards: ClassVar[bool] = True
-    scope_key: ClassVar[str] = "schema"
 
     schema: str = doc("Database that holds the tables.", form="table")
     floats: Floats = doc(
         "`number` stores floats as DOUBLE, which has no NaN and no Infinity; `text` stores them as text.",
         Floats.NUMBER,
     )
+
+    @staticmethod
+    def place(target: Target) -> Place:
+        return option_place(target, "schema")

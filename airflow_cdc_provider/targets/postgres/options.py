@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from airflow_cdc_provider.core.spec.definition import Target
 from airflow_cdc_provider.core.spec.fields import doc
+from airflow_cdc_provider.core.spec.places import Place, option_place
 
 
 @dataclass(frozen=True)
@@ -14,6 +16,9 @@ class PostgresTargetOptions:
 
     location_keys: ClassVar[tuple[str, ...]] = ("connection",)
     holds_shards: ClassVar[bool] = True
-    scope_key: ClassVar[str] = "schema"
 
     schema: str = doc("Schema that holds the tables, as PostgreSQL spells it.", form="table")
+
+    @staticmethod
+    def place(target: Target) -> Place:
+        return option_place(target, "schema")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import string
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -9,7 +10,15 @@ from typing import ClassVar
 
 from airflow_cdc_provider.core.spec.definition import Target
 from airflow_cdc_provider.core.spec.fields import doc
+from airflow_cdc_provider.core.spec.places import Place
 from airflow_cdc_provider.core.storage.locations import S3, parse_location
+
+LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
+
+
+def in_lower_case(name: str) -> str:
+    """As Redshift folds names."""
+    return name.translate(LOWER)
 
 
 class Json(StrEnum):
@@ -22,7 +31,6 @@ class RedshiftOptions:
     """Cluster or workgroup, and database, are those of the connection."""
 
     location_keys: ClassVar[tuple[str, ...]] = ("connection",)
-    scope_key: ClassVar[str] = "schema"
 
     schema: str = doc("Schema that holds the tables; Redshift has it in lower case.", form="table")
     stage: str = doc(
@@ -41,6 +49,11 @@ class RedshiftOptions:
         "that its numbers lack.",
         Json.TEXT,
     )
+
+    @staticmethod
+    def place(target: Target) -> Place:
+        schema = in_lower_case(str(target.options.get("schema", "")))
+        return ("schema", schema), ("connection", target.connection)
 
     @staticmethod
     def option_conflicts(target: Target) -> Iterator[tuple[str, str, str]]:

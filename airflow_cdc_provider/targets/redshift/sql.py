@@ -8,7 +8,6 @@ consist of equations of one side with the other, which Redshift can join by hash
 from __future__ import annotations
 
 import json
-import string
 from base64 import b64decode
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -25,7 +24,7 @@ from airflow_cdc_provider.core.table.special_values import (
 )
 from airflow_cdc_provider.targets.database.names import own_control_table
 from airflow_cdc_provider.targets.database.update_from import UpdatesFrom
-from airflow_cdc_provider.targets.redshift.options import Json
+from airflow_cdc_provider.targets.redshift.options import Json, in_lower_case
 from airflow_cdc_provider.targets.restrictions import Allowed, Restriction
 
 TEXT_BYTES = 65_535
@@ -63,7 +62,6 @@ ZEROS: dict[Kind, str] = {
     Kind.TIMESTAMP: "'1970-01-01'::TIMESTAMP",
     Kind.TIMESTAMPTZ: "'1970-01-01'::TIMESTAMPTZ",
 }
-LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
 
 @dataclass(frozen=True)
@@ -87,7 +85,7 @@ class RedshiftSql(UpdatesFrom):
 
     def stored(self, name: str) -> str:
         """The name as the catalog has it."""
-        return name.translate(LOWER)
+        return in_lower_case(name)
 
     def table(self, name: str) -> str:
         return f"{self.quoted(self.schema)}.{self.quoted(name)}"

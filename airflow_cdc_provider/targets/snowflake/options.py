@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from airflow_cdc_provider.core.spec.definition import Target
 from airflow_cdc_provider.core.spec.fields import doc
+from airflow_cdc_provider.core.spec.places import Place, option_place
 from airflow_cdc_provider.core.storage.locations import FOLDER, parse_location
 
 
@@ -27,7 +28,6 @@ class SnowflakeOptions:
     """Account, role and warehouse are those of the connection."""
 
     location_keys: ClassVar[tuple[str, ...]] = ("connection",)
-    scope_key: ClassVar[str] = "schema"
 
     database: str = doc("Database that holds the tables, as Snowflake spells it.", form="table")
     schema: str = doc("Schema that holds the tables, as Snowflake spells it.", form="table")
@@ -54,6 +54,10 @@ class SnowflakeOptions:
     stage_connection: str = doc(
         "Airflow connection for `stage`; without it, the role of the workers.", "", form="connection"
     )
+
+    @staticmethod
+    def place(target: Target) -> Place:
+        return option_place(target, "database", "schema")
 
     @staticmethod
     def option_conflicts(target: Target) -> Iterator[tuple[str, str, str]]:

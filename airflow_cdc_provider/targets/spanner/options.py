@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
+from airflow_cdc_provider.core.spec.definition import Target
 from airflow_cdc_provider.core.spec.fields import doc
+from airflow_cdc_provider.core.spec.places import Place, option_place
 
 
 class Json(StrEnum):
@@ -23,7 +25,6 @@ class Priority(StrEnum):
 @dataclass(frozen=True)
 class SpannerOptions:
     location_keys: ClassVar[tuple[str, ...]] = ("connection",)
-    scope_key: ClassVar[str] = "database"
 
     instance: str = doc("Instance that has the database.", form="table")
     database: str = doc("Database that holds the tables, in the dialect GoogleSQL.", form="table")
@@ -41,3 +42,8 @@ class SpannerOptions:
         minimum=1_000,
         maximum=80_000,
     )
+
+    @staticmethod
+    def place(target: Target) -> Place:
+        """Without `project` it is that of the connection, which only a run knows."""
+        return option_place(target, "project", "instance", "database")
