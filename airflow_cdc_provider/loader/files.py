@@ -169,10 +169,10 @@ def _same_target(loaded: list[Loaded]) -> Iterable[tuple[str, Problem]]:
         for one, other in product(first.definition.all_targets, second.definition.all_targets):
             if keys := shared_location_keys(one, other):
                 shared = _shared_table(one, other, first.definition, second.definition)
-                place = location_text(one, keys)
+                location = location_text(one, keys)
                 if shared:
-                    yield _clash(first, second, shared, place)
-                    yield _clash(second, first, shared, place)
+                    yield _clash(first, second, shared, location)
+                    yield _clash(second, first, shared, location)
 
 
 def _nested_folders(loaded: list[Loaded]) -> Iterable[tuple[str, Problem]]:

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from airflow_cdc_provider import connectors, targets
 from airflow_cdc_provider.core.spec.definition import Target
-from airflow_cdc_provider.core.spec.places import Place
+from airflow_cdc_provider.core.spec.target_locations import LocationParts
 
 BUILT_IN = {
     "sources": connectors.OPTIONS,
@@ -78,11 +78,11 @@ def location_keys(kind: str) -> LocationKeys:
     )
 
 
-def places(target: Target) -> list[Place]:
-    """By the function ``place`` of the options class; by default ``location`` is one, and ``catalog``."""
-    place = getattr(options_class("targets", target.type), "place", None)
+def locations_of(target: Target) -> list[LocationParts]:
+    """By the function ``location_parts`` of the options class; by default ``location`` is one, and ``catalog``."""
+    parts_of = getattr(options_class("targets", target.type), "location_parts", None)
     given = {"location": target.location.rstrip("/"), "catalog": target.catalog.lower()}
-    return [place(target)] if place else [((key, value),) for key, value in given.items() if value]
+    return [parts_of(target)] if parts_of else [((key, value),) for key, value in given.items() if value]
 
 
 def table_parent(target: Target) -> tuple[str, ...]:

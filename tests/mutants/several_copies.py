@@ -15,8 +15,8 @@ SEVERAL_COPIES = (
     Mutant(
         "two databases of a warehouse are one place",
         "airflow_cdc_provider/targets/snowflake/options.py",
-        'option_place(target, "database", "schema")',
-        'option_place(target, "schema")',
+        'option_location(target, "database", "schema")',
+        'option_location(target, "schema")',
         (TARGETS,),
     ),
     Mutant(

@@ -77,7 +77,7 @@ APART = {
 
 
 @pytest.mark.parametrize("target", APART.values(), ids=APART)
-def test_targets_are_apart_by_each_part_of_their_place(target: str) -> None:
+def test_targets_are_apart_by_each_part_of_their_location(target: str) -> None:
     def text(one: str, other: str) -> str:
         listed = f"  - {{{target.format(one)}}}\n  - {{name: other, {target.format(other)}}}"
         return GOOD.replace(f"target: {FOLDERS}", f"targets:\n{listed}")
@@ -93,7 +93,7 @@ def test_targets_are_apart_by_each_part_of_their_place(target: str) -> None:
         ("type: iceberg, location: /lake", "type: iceberg, location: /lake/, catalog: lake.cdc"),
     ],
 )
-def test_a_place_has_several_spellings(one: str, other: str) -> None:
+def test_a_location_has_several_spellings(one: str, other: str) -> None:
     listed = f"  - {{{one}}}\n  - {{name: other, {other}}}"
     (problem,) = problems(GOOD.replace(f"target: {FOLDERS}", f"targets:\n{listed}"))
     assert problem.code == "DEF102"

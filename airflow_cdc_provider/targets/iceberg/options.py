@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from airflow_cdc_provider.core.spec.definition import Target
 from airflow_cdc_provider.core.spec.fields import doc
-from airflow_cdc_provider.core.spec.places import Place
+from airflow_cdc_provider.core.spec.target_locations import LocationParts
 from airflow_cdc_provider.core.storage.locations import FOLDER, parse_location
 
 CATALOG, NAMESPACE = "lake", "cdc"
@@ -37,7 +37,7 @@ class IcebergOptions:
     )
 
     @staticmethod
-    def place(target: Target) -> Place:
+    def location_parts(target: Target) -> LocationParts:
         """The name of a catalog is one of our sessions only."""
         namespace = catalog_names(target)[1].lower()
         return ("catalog", namespace), ("location", target.location.rstrip("/")), ("connection", target.connection)

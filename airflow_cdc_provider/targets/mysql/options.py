@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from airflow_cdc_provider.core.spec.definition import Target
 from airflow_cdc_provider.core.spec.fields import doc
-from airflow_cdc_provider.core.spec.places import Place, option_place
+from airflow_cdc_provider.core.spec.target_locations import LocationParts, option_location
 
 
 class Floats(StrEnum):
@@ -28,5 +28,5 @@ class MysqlTargetOptions:
     )
 
     @staticmethod
-    def place(target: Target) -> Place:
-        return option_place(target, "schema")
+    def location_parts(target: Target) -> LocationParts:
+        return option_location(target, "schema")

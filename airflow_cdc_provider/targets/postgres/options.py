@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from airflow_cdc_provider.core.spec.definition import Target
 from airflow_cdc_provider.core.spec.fields import doc
-from airflow_cdc_provider.core.spec.places import Place, option_place
+from airflow_cdc_provider.core.spec.target_locations import LocationParts, option_location
 
 
 @dataclass(frozen=True)
@@ -20,5 +20,5 @@ class PostgresTargetOptions:
     schema: str = doc("Schema that holds the tables, as PostgreSQL spells it.", form="table")
 
     @staticmethod
-    def place(target: Target) -> Place:
-        return option_place(target, "schema")
+    def location_parts(target: Target) -> LocationParts:
+        return option_location(target, "schema")

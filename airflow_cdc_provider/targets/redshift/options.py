@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from airflow_cdc_provider.core.spec.definition import Target
 from airflow_cdc_provider.core.spec.fields import doc
-from airflow_cdc_provider.core.spec.places import Place
+from airflow_cdc_provider.core.spec.target_locations import LocationParts
 from airflow_cdc_provider.core.storage.locations import S3, parse_location
 
 LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
@@ -51,7 +51,7 @@ class RedshiftOptions:
     )
 
     @staticmethod
-    def place(target: Target) -> Place:
+    def location_parts(target: Target) -> LocationParts:
         schema = in_lower_case(str(target.options.get("schema", "")))
         return ("schema", schema), ("connection", target.connection)
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from airflow_cdc_provider.core.spec.definition import Target
 from airflow_cdc_provider.core.spec.fields import doc
-from airflow_cdc_provider.core.spec.places import Place, option_place
+from airflow_cdc_provider.core.spec.target_locations import LocationParts, option_location
 from airflow_cdc_provider.core.storage.locations import FOLDER, parse_location
 
 
@@ -56,8 +56,8 @@ class SnowflakeOptions:
     )
 
     @staticmethod
-    def place(target: Target) -> Place:
-        return option_place(target, "database", "schema")
+    def location_parts(target: Target) -> LocationParts:
+        return option_location(target, "database", "schema")
 
     @staticmethod
     def option_conflicts(target: Target) -> Iterator[tuple[str, str, str]]:

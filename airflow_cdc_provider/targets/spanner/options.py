@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from airflow_cdc_provider.core.spec.definition import Target
 from airflow_cdc_provider.core.spec.fields import doc
-from airflow_cdc_provider.core.spec.places import Place, option_place
+from airflow_cdc_provider.core.spec.target_locations import LocationParts, option_location
 
 
 class Json(StrEnum):
@@ -44,6 +44,6 @@ class SpannerOptions:
     )
 
     @staticmethod
-    def place(target: Target) -> Place:
-        """Without `project` it is that of the connection, which only a run knows."""
-        return option_place(target, "project", "instance", "database")
+    def location_parts(target: Target) -> LocationParts:
+        """Without `project` it is that of the connection."""
+        return option_location(target, "project", "instance", "database")
