@@ -10,11 +10,12 @@ from typing import TypeVar
 
 from airflow_cdc_provider.connectors.copied.kept_copies import KeptCopy, kept_copy_path
 from airflow_cdc_provider.control.fences import commit_fence
+from airflow_cdc_provider.control.inventory import is_selected
 from airflow_cdc_provider.control.replicator import LogInfo, Replicator
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Fenced, ForeignTarget, StagingInvalid
-from airflow_cdc_provider.core.log.change_log import table_folder
-from airflow_cdc_provider.core.log.copy_progress import COPIES, blocked_path, paused_path
+from airflow_cdc_provider.core.log.change_log import table_folder, table_of_folder
+from airflow_cdc_provider.core.log.copy_progress import COPIES, blocked_path, copy_folder, paused_path
 from airflow_cdc_provider.core.serde import from_plain, to_plain
 from airflow_cdc_provider.core.table.state_rows import TableRow
 from airflow_cdc_provider.core.table.states import State, TableState
@@ -117,10 +118,28 @@ def row_of_copy(row: TableRow, state: State | None) -> TableRow:
     return replace(row, state=TableState.PENDING, reason="", remedy="", error="")
 
 
+def remove_lost_copies(replicator: Replicator) -> None:
+    """The rows of first copies that no attempt can continue, because the log no longer reaches back to their anchor. Of
+    a table that the YAML does not select, also that it was begun, paused or blocked: a table that gets the name later
+    is another one."""
+    store, oldest = replicator.log.store, replicator.log.oldest()
+    claimed = {claim.table for claim in replicator.state.claims(replicator.name)}
+    for table in filter(None, map(table_of_folder, store.names(COPIES))):
+        kept = _kept_copy(replicator, table)
+        if kept is None or kept.is_in(oldest) or table in claimed:
+            continue
+        store.delete(f"{copy_folder(table)}/{kept.id}" if is_selected(replicator, table) else copy_folder(table))
+
+
 def first_window(replicator: Replicator, table: str, sealed: int) -> int:
     """The window after which the first copy of a table needs all windows. ``sealed``: the last one now."""
+    kept = _kept_copy(replicator, table)
+    return min(kept.window, sealed) if kept else sealed
+
+
+def _kept_copy(replicator: Replicator, table: str) -> KeptCopy | None:
     path = kept_copy_path(table)
     try:
-        return min(KeptCopy.decode(replicator.log.store.read(path), path).window, sealed)
+        return KeptCopy.decode(replicator.log.store.read(path), path)
     except (FileNotFoundError, StagingInvalid):
-        return sealed
+        return None

@@ -15,6 +15,7 @@ from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.log.change_log import table_of_folder
 from airflow_cdc_provider.core.log.copy_progress import COPIES
 from airflow_cdc_provider.core.spec.copies import rule_of_copy
+from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.core.spec.routing import target_name
 from airflow_cdc_provider.core.spec.selection import rule_of
 from airflow_cdc_provider.core.table.control_record import ControlRecord
@@ -89,8 +90,17 @@ def tables_in_staging(replicator: Replicator) -> dict[str, str]:
     """Every table that has a control record in staging and is still part of the definition."""
     tables = {}
     for copy in replicator.log.tables():
-        table = source_table(copy)
-        rule = rule_of(replicator.definition.tables, table)
-        if rule and (own := rule_of_copy(rule, table, replicator.definition.target_names, copy)):
-            tables[copy], _ = target_name(own, table, replicator.targets.table_name(copy))
+        if own := _rule_of_copy(replicator, copy):
+            tables[copy], _ = target_name(own, source_table(copy), replicator.targets.table_name(copy))
     return tables
+
+
+def is_selected(replicator: Replicator, copy: str) -> bool:
+    """Whether the YAML selects the copy, if the source has its table."""
+    return _rule_of_copy(replicator, copy) is not None
+
+
+def _rule_of_copy(replicator: Replicator, copy: str) -> TableRule | None:
+    table = source_table(copy)
+    rule = rule_of(replicator.definition.tables, table)
+    return rule_of_copy(rule, table, replicator.definition.target_names, copy) if rule else None

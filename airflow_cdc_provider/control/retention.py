@@ -12,6 +12,7 @@ from datetime import datetime
 from itertools import groupby
 
 from airflow_cdc_provider.control.fences import commit_fence
+from airflow_cdc_provider.control.first_copies import remove_lost_copies
 from airflow_cdc_provider.control.replicator import LogInfo, Replicator
 from airflow_cdc_provider.control.reports import remove_old_reports
 from airflow_cdc_provider.core.errors import Fenced
@@ -41,7 +42,8 @@ class TableProgress:
 
 
 def clean(replicator: Replicator, run_id: str, tables: Collection[str], now: str, log_info: LogInfo) -> None:
-    """Remove old windows, control records and reports, the batches of this run, and step files of old runs. An error is
+    """Remove old windows, control records and reports, the batches of this run, step files of old runs, and what first
+    copies kept that cannot be continued. An error is
     logged and stops neither the run nor the rest of the cleanup: a later run removes what is left. ``tables``: of the
     run; windows that any other copy needs are kept, too.
 
@@ -54,6 +56,7 @@ def clean(replicator: Replicator, run_id: str, tables: Collection[str], now: str
         ("windows and control records", lambda: _clean_log(replicator, run_id, tables, now)),
         ("batches of this run", lambda: _clean_batches(replicator, run_id)),
         ("step files of old runs", lambda: _clean_runs(replicator, run_id, now)),
+        ("first copies that cannot be continued", lambda: remove_lost_copies(replicator)),
         ("old reports", lambda: remove_old_reports(replicator, now)),
     )
     for what, cleanup in cleanups:

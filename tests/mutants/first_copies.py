@@ -9,6 +9,13 @@ CONTINUED = "tests/spark/pipelines/first_copies/test_kept_postgres_splits.py::te
 
 FIRST_COPIES = (
     Mutant(
+        "rows of a first copy stay in staging after its table has left",
+        "airflow_cdc_provider/control/first_copies.py",
+        "if kept is None or kept.is_in(oldest) or table in claimed:",
+        "if kept is None or not is_selected(replicator, table) or table in claimed:",
+        ("tests/provider/test_first_copies.py",),
+    ),
+    Mutant(
         "the anchor of MySQL is the end of a binlog whose last transactions are not visible",
         "airflow_cdc_provider/connectors/sources/mysql/copy.py",
         "    wait_for_logged(connection, client)\n    return anchor",
@@ -130,7 +137,7 @@ FIRST_COPIES = (
     Mutant(
         "a first copy is continued after the log has lost its anchor",
         "airflow_cdc_provider/connectors/copied/kept_copies.py",
-        "if max(self.window, 1) < oldest:",
+        "if not self.is_in(oldest):",
         "if False:",
         (CORE,),
     ),

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from datetime import timedelta
 
-from airflow_cdc_provider.connectors.copied.kept_copies import KeptCopy, basis_of, kept_copy_path
+import pytest
+
+from airflow_cdc_provider.connectors.copied.kept_copies import KeptCopy, basis_of, kept_copy_path, kept_splits_folder
 from airflow_cdc_provider.connectors.source import Copy, SplitRead
 from airflow_cdc_provider.core.decisions.steps import Step, StepKind
-from airflow_cdc_provider.core.log.copy_progress import CopyProgress, Progress, paused_path, progress_path
+from airflow_cdc_provider.core.log.copy_progress import (
+    COPIES,
+    CopyProgress,
+    Progress,
+    copy_folder,
+    paused_path,
+    progress_path,
+)
 from airflow_cdc_provider.core.serde import to_plain
+from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.core.table.states import State, TableState
 from airflow_cdc_provider.core.times import utc_now
 from tests.provider.command_line import CommandLine, as_listed
@@ -71,14 +83,21 @@ def test_a_pause_that_comes_with_the_commit_of_the_copy_is_not_lost(cdc: Command
     assert states(cdc)[A] == "paused"
 
 
-def test_the_windows_after_the_anchor_of_a_copy_that_was_begun_are_kept(harness: RunHarness) -> None:
+def begin_copy(harness: RunHarness) -> None:
+    """A run whose first copy of A was interrupted after its first split."""
     decision = harness.open("r1")
     harness.close("r1", ["snapshot"])
     (task, _) = decision.plan.tables
     step = Step(StepKind.SNAPSHOT, harness.definition, "r1", "a1", "", "", "", "", 1, {}, ())
     copy = Copy("f", {}, task.schema, SplitRead(("s1",), lasting=True), 9)
     begun = KeptCopy("c1", utc_now(), 1, basis_of(step, task), copy)
-    harness.replicator.log.store.write(kept_copy_path(A), begun.encode())
+    store = harness.replicator.log.store
+    store.write(kept_copy_path(A), begun.encode())
+    store.write(f"{kept_splits_folder(A, 'c1', 'files')}/0.parquet", b"rows in clear")
+
+
+def test_the_windows_after_the_anchor_of_a_copy_that_was_begun_are_kept(harness: RunHarness) -> None:
+    begin_copy(harness)
     for run in ("r2", "r3"):
         harness.source.change("public.b")
         harness.extract(harness.open(run).plan)
@@ -86,3 +105,26 @@ def test_the_windows_after_the_anchor_of_a_copy_that_was_begun_are_kept(harness:
     harness.open("r4")
     claims = {claim.table: claim.sealed_window for claim in harness.state.claims("shop")}
     assert claims == {A: 1, "public.b": 3}
+
+
+@pytest.mark.parametrize("leaves", [True, False])
+def test_what_a_first_copy_kept_is_removed_once_the_log_does_not_reach_back_to_its_anchor(
+    cdc: CommandLine, harness: RunHarness, leaves: bool
+) -> None:
+    """Also of a table that has left the YAML: no attempt would remove it. A pause stays while it has the table."""
+    begin_copy(harness)
+    store = harness.replicator.log.store
+    assert cdc("pause", "shop", "--table", A).code == 0
+    kept = [file.path for file in store.files(copy_folder(A))]
+    if leaves:
+        harness.definition = replace(harness.definition, tables=(TableRule("public.b"),))
+    harness.run("r2")
+    assert [file.path for file in store.files(copy_folder(A))] == kept, "the log reaches back"
+    harness.definition = replace(harness.definition, staging=replace(harness.definition.staging, retain=timedelta(0)))
+    for number in range(3, 6):
+        harness.source.change("public.b")
+        harness.run(f"r{number}")
+    assert harness.replicator.log.oldest() > 1
+    left = [file.path for file in store.files(copy_folder(A))]
+    assert left == ([] if leaves else [kept_copy_path(A), paused_path(A)])
+    assert not leaves or store.names(COPIES) == []

@@ -60,9 +60,13 @@ class KeptCopy(SealedFile):
             return f"another {', '.join(changed)}"
         if self.copy.identity != now.identity or self.copy.schema != now.schema:
             return "the table has changed at the source"
-        if max(self.window, 1) < oldest:
+        if not self.is_in(oldest):
             return f"the change log no longer has window {max(self.window, 1)}, which it needs from its anchor on"
         return ""
+
+    def is_in(self, oldest: int) -> bool:
+        """Whether a log that begins with the window ``oldest`` has all windows that the copy needs."""
+        return max(self.window, 1) >= oldest
 
 
 @dataclass(frozen=True)
