@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.steps import TableTask
+from airflow_cdc_provider.core.errors import TargetUnavailable
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.table.control_record import ControlRecord
@@ -91,6 +92,7 @@ class DeltaLocalWriter:
         return partial(self._commit_copy, task, adds, written.rows)
 
     def _commit_copy(self, task: TableTask, adds: Sequence[Add], rows: int, record: ControlRecord) -> int:
+        self._require_files(task, adds)
         current = self.tables.state(task.table, task.target)
         for _ in range(SHARED_TRIES if current.shared else TRIES):
             try:
@@ -105,6 +107,22 @@ class DeltaLocalWriter:
             if error is not None:
                 raise error
         raise superseded_by(self.tables.state(task.table, task.target), record)
+
+    def _require_files(self, task: TableTask, adds: Sequence[Add]) -> None:
+        """No version refers to them yet, and those of kept splits may be days old: a lifecycle rule or a clean-up may
+        have removed them. Raises TargetUnavailable (CPY005); another attempt reads the splits again."""
+        present = {file.path for file in self.tables.store.files(task.target)} if adds else set[str]()
+        missing = [path for add in adds if (path := f"{task.target}/{add['path']}") not in present]
+        if missing:
+            raise TargetUnavailable.of(
+                "CPY005",
+                f"the copy of {task.table} is incomplete",
+                where=self.tables.locate(task.target),
+                found=f"{len(missing)} of {len(adds)} files were removed, the first: {missing[0]}",
+                allowed="files that nothing else removes from the folder of the table",
+                do="nothing: the next run reads their rows again; exclude the folder from clean-ups",
+                data="nothing was committed",
+            )
 
     def _replaced_version(self, task: TableTask, current: TargetState) -> ReplacedVersion:
         columns = tuple(expected_columns(task.schema, task.rule.on_delete is OnDelete.SOFT))

@@ -9,6 +9,13 @@ CONTINUED = "tests/spark/pipelines/first_copies/test_kept_postgres_splits.py::te
 
 FIRST_COPIES = (
     Mutant(
+        "a copy is committed with files that were removed",
+        "spark_jobs/writers/delta_local.py",
+        "        self._require_files(task, adds)\n",
+        "",
+        ("tests/spark/test_snapshot.py::test_a_copy_whose_files_were_removed_before_its_commit_is_not_committed",),
+    ),
+    Mutant(
         "rows of a first copy stay in staging after its table has left",
         "airflow_cdc_provider/control/first_copies.py",
         "if kept is None or kept.is_in(oldest) or table in claimed:",

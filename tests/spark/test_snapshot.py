@@ -29,6 +29,7 @@ from airflow_cdc_provider.core.spec.definition import Comparison, Condition, OnD
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.core.table.states import TableState
+from airflow_cdc_provider.staging.change_log import ChangeLog
 from spark_jobs import snapshot
 from spark_jobs.copies.split_reads import read_splits
 from spark_jobs.runtime.remote_errors import from_remote_failure
@@ -221,6 +222,25 @@ def test_an_attempt_that_fails_before_its_commit_is_followed_by_one_with_a_highe
     assert not replicator.target.state("public.a", "a").exists
     done = by_table(copy(replicator, "public.a"))
     assert (done["public.a"].outcome, done["public.a"].fence) == (Outcome.DONE, 2)
+
+
+def test_a_copy_whose_files_were_removed_before_its_commit_is_not_committed(
+    replicator: Replicator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A table without a version is a folder of loose files for the clean-ups of a lake."""
+    claim_fence = ChangeLog.claim_fence
+
+    def cleaned_up(log: ChangeLog, record: ControlRecord) -> bool:
+        for file in Path(replicator.target.locate("a")).glob("*.parquet"):
+            file.unlink()
+        return claim_fence(log, record)
+
+    monkeypatch.setattr(ChangeLog, "claim_fence", cleaned_up)
+    failed = by_table(copy(replicator, "public.a"))["public.a"]
+    assert failed.outcome is Outcome.FAILING and failed.problem is not None and failed.problem.code == "CPY005"
+    assert not replicator.target.state("public.a", "a").exists
+    monkeypatch.undo()
+    assert by_table(copy(replicator, "public.a"))["public.a"].rows == 5000
 
 
 def test_one_of_two_concurrent_copies_is_fenced(
