@@ -59,6 +59,7 @@ REASONS = {
     "SRC077": FOUND,
     "SRC096": EXPIRES,
     "SRC107": FOUND,
+    "CPY023": "the first copy asks again before it takes a table over",
     "TGT001": FAILS,
     "TGT002": FAILS,
     "TGT003": FAILS,
