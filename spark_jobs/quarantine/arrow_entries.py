@@ -94,6 +94,9 @@ class ArrowEntries:
             pc.is_in(self.table["order_key"], orders), lambda entry: (entry.k, entry.order_key) in omitted
         )
 
+    def without_fetched(self, fetched: Sequence[ChangeRecord]) -> ArrowEntries:
+        raise NotImplementedError("histories are folded by Spark")
+
     def without_superseded(self, fetched: Sequence[ChangeRecord]) -> ArrowEntries:
         if not fetched:
             return self

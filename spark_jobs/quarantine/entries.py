@@ -67,6 +67,10 @@ class Entries(Protocol):
         """The entries that may be newer than rows fetched from the source. If a row did not exist, updates of some of
         its columns are dropped until the complete row arrives."""
 
+    def without_fetched(self, fetched: Sequence[ChangeRecord]) -> Self:
+        """Without those that the rows were fetched for, and earlier ones without their values; all others remain, as
+        for a history. If a row did not exist, later updates are dropped as above."""
+
     def keys_with_rows(self, keys: Collection[str]) -> set[str]:
         """Those of the keys that an entry has a complete row of."""
 

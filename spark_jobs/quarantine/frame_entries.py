@@ -63,16 +63,33 @@ class FrameEntries:
         return FrameEntries(self.frame.join(drop_rows, same, "left_anti"))
 
     def without_superseded(self, fetched: Sequence[ChangeRecord]) -> FrameEntries:
+        order, at = F.col("order_key"), F.col("commit_ts")
+        return self._without((order <= F.col("taken_order")) | (at < F.col("taken_at")), fetched)
+
+    def without_fetched(self, fetched: Sequence[ChangeRecord]) -> FrameEntries:
+        order, gap = F.col("order_key"), F.col("op") == Operation.GAP.value
+        has_no_values = gap | (F.coalesce(F.size("refetch"), F.lit(0)) > 0)
+        taken = F.col("taken_order")
+        return self._without((order == taken) | ((order < taken) & has_no_values), fetched, after=taken)
+
+    def _without(
+        self, replaced: SparkColumn, fetched: Sequence[ChangeRecord], after: SparkColumn | None = None
+    ) -> FrameEntries:
+        """``replaced``: a condition that may read ``taken_order`` and ``taken_at``, of the fetched row of the key.
+        ``after``: earlier entries of rows that did not exist remain."""
         if not fetched:
             return self
         rows = carried_frame(self.frame.sparkSession, map(CarriedRecord, fetched))
         by_key = rows.withColumn("taken", key_column()).groupBy("taken")
         times = by_key.agg(F.max("order_key").alias("taken_order"), F.max("commit_ts").alias("taken_at"))
         joined = self.frame.join(times, key_column() == F.col("taken"), "left")
-        older = (F.col("order_key") <= F.col("taken_order")) | (F.col("commit_ts") < F.col("taken_at"))
-        newer = joined.where(~F.coalesce(older, F.lit(False))).drop("taken", "taken_order", "taken_at")
+        newer = joined.where(~F.coalesce(replaced, F.lit(False)))
         deleted = {own_key(row) for row in fetched if row.op == Operation.DELETE}
-        return FrameEntries(_without_updates_of_missing_rows(newer, deleted) if deleted else newer)
+        if deleted:
+            earlier = F.lit(False) if after is None else F.coalesce(F.col("order_key") < after, F.lit(False))
+            later = _without_updates_of_missing_rows(newer.where(~earlier), deleted)
+            newer = later.unionByName(newer.where(earlier))
+        return FrameEntries(newer.drop("taken", "taken_order", "taken_at"))
 
     def keys_with_rows(self, keys: Collection[str]) -> set[str]:
         wanted = small_frame(self.frame.sparkSession, ((key,) for key in keys), text_schema("k"))

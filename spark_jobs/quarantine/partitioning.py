@@ -92,7 +92,7 @@ class RecordPartitioner(Generic[E]):
             returning, shape = parked.union(returning), shape + parked_shape(log, carry)
         earlier = [] if repair else refetch.earlier_fetches(log, carry)
         entries = records.without(record_key(entry.record) for entry in known).union(returning)
-        entries = entries.without_superseded([row.record for row in earlier])
+        entries = self._without_superseded(entries, [row.record for row in earlier])
         fetch = self._fetch(entries, dirty)
         if fetch.error and not (has_work or fetch.rows or fetch.last_known):
             raise fetch.error
@@ -150,8 +150,14 @@ class RecordPartitioner(Generic[E]):
         if fetch.open:
             entries = entries.without(record_key(one.record) for one in fetch.open)
         if fetch.rows:
-            entries = entries.without_superseded(fetch.rows).union(self._of(entries, fetch.rows))
+            entries = self._without_superseded(entries, fetch.rows).union(self._of(entries, fetch.rows))
         return entries
+
+    def _without_superseded(self, entries: E, fetched: Sequence[ChangeRecord]) -> E:
+        """A history has every change that the source sent. Like a full copy, a fetched row may contain later changes,
+        which are applied again. A row that is fetched because the table lacks it replaces the changes without it."""
+        every_change = self._keeps_changes and not self.batch.searches_orphans
+        return entries.without_fetched(fetched) if every_change else entries.without_superseded(fetched)
 
     def _of(self, entries: E, records: Iterable[ChangeRecord]) -> E:
         return entries.of(map(CarriedRecord, records))

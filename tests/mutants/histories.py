@@ -47,6 +47,13 @@ HISTORY = (
         ("tests/connectors/test_feed_filters.py",),
     ),
     Mutant(
+        "a row that is fetched replaces changes of a history",
+        "spark_jobs/quarantine/partitioning.py",
+        "entries.without_fetched(fetched) if every_change else entries.without_superseded(fetched)",
+        "entries.without_superseded(fetched)",
+        ("tests/spark/test_dirty_keys.py::test_a_history_has_the_changes_around_a_row_that_is_fetched",),
+    ),
+    Mutant(
         "a key audit of a history compares the rows of a partial copy",
         "spark_jobs/resync.py",
         "if audited is not None and kept_history is task.rule.history:",

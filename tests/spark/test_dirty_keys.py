@@ -14,6 +14,7 @@ from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind
 from airflow_cdc_provider.core.decisions.steps import Outcome, TableResult
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.spec.definition import OnBadRecord, OnDelete
+from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from tests.spark.bad_records import decide, unreadable
 from tests.spark.contract.control_records import control, require_accounted
@@ -294,3 +295,26 @@ def test_one_of_two_attempts_that_fetched_counts(spark: SparkSession, tmp_path: 
     assert batch(table).outcome is Outcome.DONE
     assert table.rows() == [(1, "second", "w")] and waiting(table) == {"fetched": 1}
     assert table.merged(job).outcome is Outcome.FENCED
+
+
+@pytest.mark.parametrize("history", [History.LOG, History.SCD2], ids=str)
+def test_a_history_has_the_changes_around_a_row_that_is_fetched(
+    spark: SparkSession, tmp_path: Path, history: History
+) -> None:
+    table, source = copied_table(spark, tmp_path, 1, history=history)
+    source.rows[1] = row(1, "b", "fetched"), at(10)
+    before, behind = change(table, 1, id=1, v="b"), [gap(table, 1, 2), change(table, 4, id=1, w="later")]
+    assert batch(table, [before, *behind]).outcome is Outcome.DONE
+    batch(table, [change(table, 6, id=1, w="fetched")])
+    if history is History.LOG:
+        found = sorted(table.rows("_cdc_sequence", "_cdc_operation"), key=lambda one: one[3])
+        assert [(one[4], *one[1:3]) for one in found] == [
+            *(("read", "a", "w"), ("update", "b", None), ("read", "b", "fetched")),
+            *(("update", None, "later"), ("update", None, "fetched")),
+        ]
+    else:
+        found = sorted(table.rows("_cdc_sequence", "_cdc_is_current"), key=lambda one: one[3])
+        assert [(*one[1:3], bool(one[4])) for one in found] == [
+            *(("a", "w", False), ("b", "w", False), ("b", "fetched", False), ("b", "later", False)),
+            ("b", "fetched", True),
+        ]
