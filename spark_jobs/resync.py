@@ -114,7 +114,7 @@ def copy_again(job: Job, work: TableWork) -> TableResult:
         record = build_control_record(job, task, named_fence, current, copy, control.state, catches_up)
         if continues:
             history = HistoryCopy(job, work, copy, replace(control, schema=before), record, began)
-            return _continue_history(history, current_rows(history.history, old, copy.schema.key), new)
+            return _continue_history(history, old, new)
         lacking = missing_columns(old.columns, before)
         old = under_names_of_copy(old, before, copy.schema)
         missing = MissingRows(0, 0)
@@ -164,8 +164,12 @@ def _begins_anew(job: Job, task: TableTask, control: ControlRecord | None) -> bo
     return isinstance(job.source, StreamHoldsSnapshots) and (began_there or not _is_announced(job, task))
 
 
-def _continue_history(copied: HistoryCopy, current: DataFrame, new: DataFrame) -> TableResult:
-    """``current``: the newest versions in the target."""
+def _continue_history(copied: HistoryCopy, old: DataFrame, new: DataFrame) -> TableResult:
+    """``old``: all rows of the target."""
+    task, hidden_sha256 = copied.work.task, copied.record.hidden_sha256
+    where = copied.job.tables.locate(task.target)
+    require_same_values(task, where, copied.before, hidden_sha256, copied.schema, old)
+    current = current_rows(copied.history, old, copied.schema.key)
     with copied.work.phase("compare"):
         differences = copied.differences(current, new).localCheckpoint()
         missing = copied.missing(differences, current)

@@ -12,6 +12,7 @@ from pyspark.sql.types import BooleanType, DataType, DateType, DecimalType, Inte
 
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Blocked
+from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.history import row_schema
 from airflow_cdc_provider.core.table.merge_plan import DELETED
@@ -93,8 +94,9 @@ def require_columns(task: TableTask, where: str, missing: Sequence[str], kept: D
 def require_same_values(
     task: TableTask, where: str, control: ControlRecord, hidden_sha256: str, copied: TableSchema, kept: DataFrame
 ) -> None:
-    """Of columns that are hashed, masked or truncated: the kept rows have the values that the YAML asked for when they
-    were written. ``hidden_sha256``: the fingerprint of these settings now. Raises Blocked."""
+    """Of columns that are hashed, masked or truncated: the kept rows, which may be those of a history, have the values
+    that the YAML asked for when they were written. ``hidden_sha256``: the fingerprint of these settings now. Raises
+    Blocked."""
     if control.schema is None:
         return
     same = same_in_copy(control.schema, copied)
@@ -107,9 +109,11 @@ def require_same_values(
     ]
     found = _with_values(kept, [name for name in other if name in kept.columns])
     if found:
+        is_history = task.rule.history is not History.NONE
+        rows = "earlier rows in its history" if is_history else "rows that the source has no more"
         raise Blocked.of(
             "CPY025",
-            f"{task.table} keeps rows that the source has no more, and the YAML hides their values otherwise now",
+            f"{task.table} keeps {rows}, and the YAML hides their values otherwise now",
             where=where,
             found=f"values of {', '.join(found)}",
             allowed="NULL in the columns whose hash, mask or truncate has changed",

@@ -54,6 +54,13 @@ HISTORY = (
         ("tests/spark/test_dirty_keys.py::test_a_history_has_the_changes_around_a_row_that_is_fetched",),
     ),
     Mutant(
+        "earlier versions show what the YAML hides now",
+        "spark_jobs/resync.py",
+        "    require_same_values(task, where, copied.before, hidden_sha256, copied.schema, old)\n",
+        "",
+        ("tests/spark/test_resync.py::test_a_history_does_not_continue_with_hidden_values_beside_clear_ones",),
+    ),
+    Mutant(
         "a key audit of a history compares the rows of a partial copy",
         "spark_jobs/resync.py",
         "if audited is not None and kept_history is task.rule.history:",

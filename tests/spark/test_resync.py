@@ -23,6 +23,7 @@ from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind,
 from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind, StepResult, TableResult, TableTask
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.serde import to_plain
+from airflow_cdc_provider.core.spec.columns import Columns
 from airflow_cdc_provider.core.spec.definition import OnDelete, OnUnrepresentable, TableRule
 from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.table.schema import TableSchema
@@ -381,3 +382,19 @@ def test_a_history_follows_a_table_that_was_made_again_with_a_wider_column(
         with warehouse.session() as cursor:
             cursor.execute(f"SELECT count(*) FROM {warehouse.schema}.{made.tasks()[0].target} WHERE _cdc_is_current")
             assert list(cursor.fetchall()) == [(9,)]
+
+
+def test_a_history_does_not_continue_with_hidden_values_beside_clear_ones(
+    tmp_path: Path, database: Database, connection: ConnectionInfo
+) -> None:
+    database.execute("CREATE TABLE mails (id int PRIMARY KEY, email text)")
+    database.execute("INSERT INTO mails VALUES (1, 'ada@example.org')")
+    name = f"mails{abs(hash(str(tmp_path))) % 10**9}"
+    database.execute(f"CREATE PUBLICATION {name} FOR TABLE mails")
+    rule = TableRule("public.mails", history=History.SCD2)
+    made = Replicator(tmp_path, name, connection, [rule])
+    by_table(made.run(made.step(StepKind.SNAPSHOT), snapshot.run))
+    made.definition = replace(made.definition, tables=(replace(rule, columns=Columns(mask={"email": 4})),))
+    start_resync(made, "public.mails")
+    (result,) = run_resync(made).values()
+    assert result.problem is not None and result.problem.code == "CPY025", result.problem
