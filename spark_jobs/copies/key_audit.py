@@ -4,7 +4,9 @@ The table takes no stream commits meanwhile, and its cursor is right before the 
 its rows were read at the source before the keys are, and a row whose key is not in the source was deleted. Later
 changes are in the windows after it.
 
-A history ends the versions of these rows. The commit puts the table back into the stream: a crash before it leaves the
+Records that wait for an operator's decision about such a row are dropped: they are older than its delete. A history
+ends the versions of these rows, except of those whose changes wait: it must not lose a change, and an audit after the
+decision ends them. The commit puts the table back into the stream: a crash before it leaves the
 table ``resyncing``, and the next attempt compares again; after it there is nothing to compare.
 """
 
@@ -19,6 +21,7 @@ from pyspark.sql import functions as F
 
 from airflow_cdc_provider.core.decisions.holes import hole_for
 from airflow_cdc_provider.core.decisions.steps import Batch, Outcome, TableResult
+from airflow_cdc_provider.core.log.carry_over import WAITING, CarryOver
 from airflow_cdc_provider.core.log.change_log import AUDIT, Hole, batch_folder
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.spec.history import History
@@ -32,13 +35,17 @@ from airflow_cdc_provider.targets.sparksql.names import quoted
 from airflow_cdc_provider.targets.sparksql.types import column_type
 from spark_jobs.batches.key_bounds import key_bounds
 from spark_jobs.batches.row_files import write_frame
+from spark_jobs.batches.row_images import ImageColumns, typed
 from spark_jobs.batches.staged_rows import BATCH, ROWS
 from spark_jobs.copies.copying import open_copy
 from spark_jobs.copies.delete_guard import MissingRows, absent_rows, live_rows, require_delete_approval
 from spark_jobs.copies.split_frames import copy_rows
-from spark_jobs.histories.compared_rows import end_rows, prefixed
+from spark_jobs.folds.record_columns import own_key
+from spark_jobs.histories.compared_rows import end_rows, prefixed, same_key
 from spark_jobs.histories.current_rows import current_rows
 from spark_jobs.merge import merge_table
+from spark_jobs.quarantine.bad_records import quarantined_records, write_listing
+from spark_jobs.quarantine.carry_over import read_carry, write_carry
 from spark_jobs.replay import CATCHING_UP, replay_table
 from spark_jobs.runtime.job import Job, TableWork
 from spark_jobs.runtime.table_guard import require_writable
@@ -85,10 +92,15 @@ def audit_keys(job: Job, work: TableWork, window: int) -> TableResult | None:
         deleted = absent_rows(schema.key, rows, source)
         if task.rule.ignores_deletes:
             deleted = deleted.where("false")
+        if history is not History.NONE:
+            deleted = without_waiting(job, work, control, deleted, keys)
         attempt = f"{job.step.attempt}-audit"
         folder = batch_folder(task.table, attempt)
         staged = _deletes(deleted, schema, hole) if history is History.NONE else _ends(deleted, schema, hole, began)
         write_frame(staged, job.log.store.url(f"{folder}/{ROWS}"))
+        carry = control.carry
+        if history is History.NONE and not task.rule.ignores_deletes:
+            carry = carry_of_present_rows(job, work, control, source, keys, attempt)
     job.require_planned_source()
     missing = MissingRows(_count(job, work, f"{folder}/{ROWS}"), rows.count())
     require_delete_approval(job, work, control, missing, "key audit")
@@ -102,7 +114,7 @@ def audit_keys(job: Job, work: TableWork, window: int) -> TableResult | None:
         rows=missing.rows,
         counts={"delete": missing.rows},
         partial=True,
-        carry=control.carry,
+        carry=carry,
         retired_below=control.retired_below,
     )
     if missing.rows:
@@ -111,6 +123,40 @@ def audit_keys(job: Job, work: TableWork, window: int) -> TableResult | None:
     job.log.store.write(f"{folder}/{BATCH}", json.dumps(to_plain(batch)).encode())
     merged = merge_table(job, work, attempt, CATCHING_UP, resumes=True)
     return replace(merged, detail=merged.detail | {"missing": missing.rows, "of": missing.of})
+
+
+def carry_of_present_rows(
+    job: Job, work: TableWork, control: ControlRecord, source: DataFrame, keys: TableSchema, attempt: str
+) -> CarryOver:
+    """The carry-over without records that wait for rows that the source has no more. ``source``: its keys."""
+    if not control.carry.waiting:
+        return control.carry
+    waiting, others = _waiting(job, work, control, keys)
+    present = waiting.join(source, same_key(keys), "left_semi").select("record.*")
+    rows = present.unionByName(others.select("record.*")).localCheckpoint()
+    log, bad = job.log, quarantined_records(job.log, control.carry)
+    return write_listing(log, work.task.table, attempt, write_carry(log, work.task.table, attempt, rows), bad)
+
+
+def without_waiting(
+    job: Job, work: TableWork, control: ControlRecord, deleted: DataFrame, keys: TableSchema
+) -> DataFrame:
+    """Without rows whose changes wait."""
+    if not control.carry.waiting:
+        return deleted
+    waiting, _ = _waiting(job, work, control, keys)
+    return deleted.join(waiting.drop("record"), same_key(keys), "left_anti")
+
+
+def _waiting(job: Job, work: TableWork, control: ControlRecord, keys: TableSchema) -> tuple[DataFrame, DataFrame]:
+    """Each ``record`` of the carry-over that waits, with its key as ``prefixed``; and the other ones."""
+    texts = ImageColumns(keys, {}).keys(own_key())
+    carried = read_carry(work.spark, job.log, control.carry).select(
+        F.struct("*").alias("record"), "kind", texts.alias("_cdc_texts")
+    )
+    named = (typed(column, f"_cdc_texts[{n}]").alias(f"_cdc_o{n}") for n, column in enumerate(keys.columns))
+    waits = F.col("kind").isin(*WAITING)
+    return carried.where(waits).select("record", *named), carried.where(~waits).select("record")
 
 
 def _ends(deleted: DataFrame, schema: TableSchema, hole: Hole, began: datetime) -> DataFrame:

@@ -8,6 +8,10 @@ RANDOM = "tests/spark/test_histories_random.py::test_every_version_of_every_row_
 HISTORIES = "tests/core/test_histories.py"
 CONTRACT = "tests/spark/contract/test_histories.py"
 AUDITS = "tests/spark/pipelines/polling/test_key_audits.py"
+WAITING = (
+    "tests/spark/test_quarantine.py::"
+    "test_a_key_audit_drops_what_waits_for_a_row_that_is_gone_and_ends_no_version_whose_changes_wait"
+)
 PROGRAMS = "tests/programs/test_named_programs.py::test_a_program_that_once_showed_a_defect_shows_none"
 
 HISTORY = (
@@ -59,6 +63,20 @@ HISTORY = (
         "    require_same_values(task, where, copied.before, hidden_sha256, copied.schema, old)\n",
         "",
         ("tests/spark/test_resync.py::test_a_history_does_not_continue_with_hidden_values_beside_clear_ones",),
+    ),
+    Mutant(
+        "a key audit ends a version whose changes wait",
+        "spark_jobs/copies/key_audit.py",
+        'same_key(keys), "left_anti")',
+        'F.lit(False), "left_anti")',
+        (WAITING,),
+    ),
+    Mutant(
+        "a record that waits brings back a row that a key audit has removed",
+        "spark_jobs/copies/key_audit.py",
+        'present = waiting.join(source, same_key(keys), "left_semi")',
+        "present = waiting",
+        (WAITING,),
     ),
     Mutant(
         "a key audit of a history compares the rows of a partial copy",

@@ -12,11 +12,13 @@ from airflow_cdc_failpoints import ARMED, TOKEN
 from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind
-from airflow_cdc_provider.core.decisions.steps import Outcome, TableResult
+from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind, TableResult
 from airflow_cdc_provider.core.log.change_log import quarantine_folder, quarantine_path
 from airflow_cdc_provider.core.log.quarantine import BadRecord, record_id
 from airflow_cdc_provider.core.spec.definition import OnBadRecord, OnDelete
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
+from spark_jobs.copies.key_audit import carry_of_present_rows, without_waiting
+from spark_jobs.runtime.job import TableWork
 from tests.spark.bad_records import RAW, decide, unreadable
 from tests.spark.contract.control_records import control, require_accounted
 from tests.spark.contract.sessions import small_session
@@ -253,3 +255,19 @@ def test_too_many_bad_records_or_one_of_any_key_stop_the_table_too(spark: SparkS
     assert len(table.log.store.names(f"quarantine/{table.schema.table}")) == 100 + 1, (
         "a hundred records, and the one before"
     )
+
+
+def test_a_key_audit_drops_what_waits_for_a_row_that_is_gone_and_ends_no_version_whose_changes_wait(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    table = copied_table(spark, tmp_path, 1, 2)
+    bad = [unreadable(table.update(row(key, "?")), "v") for key in (1, 2)]
+    assert table.apply([*bad, *(table.update({"id": key, "w": "x"}, complete=False) for key in (1, 2))])
+    assert waiting(table) == (2, 2)
+    job, work = table.job(StepKind.RESYNC, (table.task(),)), TableWork(table.task(), lambda: table.spark)
+    keys, source = replace(SCHEMA, columns=SCHEMA.columns[:1]), table.spark.createDataFrame([(2,)], "id int")
+    carry = carry_of_present_rows(job, work, control(table), source, keys, "audit")
+    assert (carry.quarantined, carry.parked) == (1, 1)
+    assert [one.id for one in table.log.quarantined_records(carry)] == [record_id(bad[1])]
+    deleted = table.spark.createDataFrame([(1,), (9,)], "id int")
+    assert without_waiting(job, work, control(table), deleted, keys).collect() == [(9,)]
