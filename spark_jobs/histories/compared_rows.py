@@ -61,7 +61,7 @@ def same_key(schema: TableSchema) -> SparkColumn:
 
 
 def all_equal(schema: TableSchema, without: Collection[str]) -> SparkColumn:
-    """``without``: columns that do not count: a full copy does not have their values."""
+    """``without``: columns that do not count: they tell of a change, and a full copy does not have their values."""
     return F.struct(*as_values(schema, without)).eqNullSafe(
         F.struct(
             *(

@@ -97,7 +97,7 @@ class HistoryCopy:
         old = prefixed(self.schema, current).withColumn(OLD, F.lit(True))
         joined = new.withColumn(NEW, F.lit(True)).join(old, same_key(self.schema), "full_outer")
         both = joined.withColumns({name: F.coalesce(name, F.lit(False)) for name in (OLD, NEW)})
-        return both.where(~(F.col(OLD) & F.col(NEW) & all_equal(self.schema, self.copy.unlogged)))
+        return both.where(~(F.col(OLD) & F.col(NEW) & all_equal(self.schema, self.work.task.rule.columns.of_changes)))
 
     def missing(self, differences: DataFrame, current: DataFrame) -> MissingRows:
         return MissingRows(differences.where(f"NOT {NEW}").count(), current.count())

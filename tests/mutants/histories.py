@@ -79,6 +79,13 @@ HISTORY = (
         (WAITING,),
     ),
     Mutant(
+        "a copy over a history leaves values that only copies have as they were",
+        "spark_jobs/histories/copy_again.py",
+        "all_equal(self.schema, self.work.task.rule.columns.of_changes)",
+        "all_equal(self.schema, self.copy.unlogged)",
+        (f"{CONTRACT}::test_a_copy_over_versions_brings_values_that_the_stream_does_not_have",),
+    ),
+    Mutant(
         "a key audit of a history compares the rows of a partial copy",
         "spark_jobs/resync.py",
         "if audited is not None and kept_history is task.rule.history:",

@@ -305,6 +305,15 @@ def test_a_copy_over_versions_ends_and_begins_those_that_differ(kit: TargetKit, 
     assert table.versions() == [*found[:3], *every_second((2, "B", "w", 4, None)), found[3]]
 
 
+def test_a_copy_over_versions_brings_values_that_the_stream_does_not_have(kit: TargetKit, tmp_path: Path) -> None:
+    """As a formula of Salesforce, which is NULL in the row of an event."""
+    table = HistoryTable(kit, tmp_path, History.SCD2)
+    table.copy([table.changes.row(1, "a", "w")])
+    table.change(table.changes.update(1, "b", None))
+    assert table.copy_again([table.changes.row(1, "b", "formula")], unlogged=("w",)).outcome is Outcome.DONE
+    assert table.versions() == every_second((1, "a", "w", 0, 1), (1, "b", None, 1, 2), (1, "b", "formula", 2, None))
+
+
 @pytest.mark.nightly
 def test_a_copy_over_a_log_appends_what_differs(kit: TargetKit, tmp_path: Path) -> None:
     table = HistoryTable(kit, tmp_path, History.LOG)
