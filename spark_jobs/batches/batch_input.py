@@ -16,7 +16,7 @@ from airflow_cdc_provider.core.decisions.operator_decisions import decisions_by_
 from airflow_cdc_provider.core.decisions.steps import Batch, TableTask
 from airflow_cdc_provider.core.errors import IntegrityBroken
 from airflow_cdc_provider.core.log.carry_over import CarryOver, Truncate
-from airflow_cdc_provider.core.log.change_log import Manifest, batch_folder
+from airflow_cdc_provider.core.log.change_log import batch_folder
 from airflow_cdc_provider.core.log.quarantine import build_accounting
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.spec.history import History
@@ -29,6 +29,7 @@ from airflow_cdc_provider.core.times import utc_now
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from spark_jobs.batches.batch_plan import BatchPlan
 from spark_jobs.batches.batch_stats import BatchShape, BatchStats, batch_stats
+from spark_jobs.batches.commit_times import commit_times
 from spark_jobs.batches.row_images import ImageColumns
 from spark_jobs.batches.truncates import EPOCH, last_truncate, truncates_in
 from spark_jobs.folds.earlier_rows import Conversion, conversions, under_later_names
@@ -36,7 +37,7 @@ from spark_jobs.folds.fold import Fold
 from spark_jobs.folds.lives import Rules
 from spark_jobs.folds.versions import VersionFold
 from spark_jobs.histories.current_rows import current_rows
-from spark_jobs.histories.version_times import may_go_back, versions_until
+from spark_jobs.histories.version_times import CommitTimes, may_go_back, versions_until
 from spark_jobs.quarantine import refetch
 from spark_jobs.quarantine.bad_records import BadRecord, unreadable_records
 from spark_jobs.quarantine.carry_over import read_carry, renamed_while_waiting
@@ -312,18 +313,20 @@ class BatchInput:
         return replace(carry, truncates=self.all_truncates if carry.waiting else ())
 
     @cached_property
-    def _manifests(self) -> list[Manifest]:
-        return [self.job.log.manifest(window.window) for window in self.plan.windows]
+    def _times(self) -> CommitTimes:
+        """Fetched rows, and records that return, are not in the windows."""
+        times = commit_times(self.job.log, self.plan.windows)
+        return replace(times, some_unknown=True) if self.may_wait else times
 
     @property
     def _versions_until(self) -> str:
         is_timed = self.history is History.SCD2
-        return versions_until(self.control, self._manifests, self.now) if is_timed else ""
+        return versions_until(self.control, self._times, self.now) if is_timed else ""
 
     @property
     def may_go_back(self) -> bool:
         """In time, compared with versions of the target."""
-        return may_go_back(self.control, self._manifests, self.now)
+        return may_go_back(self.control, self._times, self.now)
 
     @property
     def _one_row_per_key(self) -> bool:

@@ -43,7 +43,8 @@ def staged_versions(
     current = _current(schema, batch.target())
     keys = prefixed(schema, changes)
     truncates = batch.all_truncates
-    near = current if truncates else current.where(_near(schema.column(schema.key[0]), changes))
+    within = _near(schema.column(schema.key[0]), changes)
+    near = current if truncates else current.where(within)
     together = changes.unionByName(near.join(keys, same_key(schema), "left_semi"))
     if truncates:
         untouched = current.join(keys, same_key(schema), "left_anti")
@@ -51,7 +52,7 @@ def staged_versions(
         if waiting is not None:
             together = _without_ends_of_waiting(batch, together, waiting)
     if batch.may_go_back:
-        together = together.unionByName(_ended(schema, batch.stored_rows(), keys))
+        together = together.unionByName(_ended(schema, batch.stored_rows().where(within), keys))
     return _staged(schema, _in_order(schema, together, batch.task.rule.columns.of_changes), batch.version_now)
 
 

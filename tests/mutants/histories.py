@@ -86,6 +86,13 @@ HISTORY = (
         (f"{CONTRACT}::test_a_copy_over_versions_brings_values_that_the_stream_does_not_have",),
     ),
     Mutant(
+        "changes that are committed while a batch is folded let the next one read all versions",
+        "spark_jobs/histories/version_times.py",
+        "if times.some_unknown else []",
+        "if True else []",
+        ("tests/core/test_version_times.py",),
+    ),
+    Mutant(
         "a key audit of a history compares the rows of a partial copy",
         "spark_jobs/resync.py",
         "if audited is not None and kept_history is task.rule.history:",

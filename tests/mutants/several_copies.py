@@ -85,8 +85,8 @@ SEVERAL_COPIES = (
     Mutant(
         "a clock that was set back is not seen",
         "spark_jobs/histories/version_times.py",
-        "return min(earliest, _time(now)) < _time(control.versions_until)",
-        "return min(earliest, _time(now)) < _time(control.versions_until) and not windows",
+        "return any(time < _time(control.versions_until) for time in _all(times.least, times, now))",
+        "return False",
         (TIMES,),
     ),
     Mutant(
