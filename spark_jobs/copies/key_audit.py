@@ -43,6 +43,7 @@ from spark_jobs.copies.split_frames import copy_rows
 from spark_jobs.folds.record_columns import own_key
 from spark_jobs.histories.compared_rows import end_rows, prefixed, same_key
 from spark_jobs.histories.current_rows import current_rows
+from spark_jobs.histories.version_times import CommitTimes, versions_until
 from spark_jobs.merge import merge_table
 from spark_jobs.quarantine.bad_records import quarantined_records, write_listing
 from spark_jobs.quarantine.carry_over import read_carry, write_carry
@@ -116,6 +117,7 @@ def audit_keys(job: Job, work: TableWork, window: int) -> TableResult | None:
         partial=True,
         carry=carry,
         retired_below=control.retired_below,
+        versions_until=versions_until(control, CommitTimes(began, began), "") if control.versions_until else "",
     )
     if missing.rows:
         bounds = key_bounds(job.log.store, f"{folder}/{ROWS}", bounded_column(control.schema))

@@ -75,6 +75,12 @@ class HistoryCopy:
         return f"{self.copy.floor}!{self.record.fence:010d}"
 
     @property
+    def at(self) -> datetime:
+        """The time of the copy, unless a version has ended later: the clocks are not the same."""
+        ended = datetime.fromisoformat(self.before.versions_until) if self.before.versions_until else self.began
+        return max(self.began, ended)
+
+    @property
     def is_late(self) -> bool:
         """The table has applied later changes than the copy. A feed's new snapshot begins before all of its changes."""
         return self.copy.floor < self.before.floor or self.sequence < self.before.applied.newest
@@ -117,10 +123,19 @@ class HistoryCopy:
         return commit_copy(self.job, self.work, progress, merge, record, missing=missing.rows, of=missing.of)
 
     def _with_former_columns(self) -> ControlRecord:
-        """The table keeps the columns of its older versions."""
+        """The table keeps the columns of its older versions, and their times."""
         before, after = self.before.schema, self.record.schema
         assert before is not None and after is not None
-        return replace(self.record, former=former_after(self.before.former, before, after))
+        former = former_after(self.before.former, before, after)
+        return replace(
+            self.record,
+            former=former,
+            versions_until=self._versions_until,
+        )
+
+    @property
+    def _versions_until(self) -> str:
+        return self.at.isoformat() if self.before.versions_until else ""
 
     def _stage(self, differences: DataFrame) -> Batch:
         log = self.job.log
@@ -162,7 +177,7 @@ class HistoryCopy:
     def _as_staged(self, rows: DataFrame, values: Iterable[SparkColumn]) -> DataFrame:
         named = (value.alias(name) for value, name in zip(values, self.schema.names, strict=True))
         constants = {
-            name: literal(value) for name, value in copied_columns(self.history, self.sequence, self.began).items()
+            name: literal(value) for name, value in copied_columns(self.history, self.sequence, self.at).items()
         }
         if self.history is History.SCD2:
             constants[VALID_FROM] = self._not_before_old()
@@ -175,8 +190,8 @@ class HistoryCopy:
         )
 
     def _not_before_old(self) -> SparkColumn:
-        """The time of the copy, unless the version that it ends begins later: the clocks are not the same."""
-        return F.greatest(F.lit(self.began), F.col("_cdc_o_from"))
+        """The time of the copy, unless the version that it ends begins later."""
+        return F.greatest(F.lit(self.at), F.col("_cdc_o_from"))
 
     def _too_early(self) -> Blocked:
         task = self.work.task

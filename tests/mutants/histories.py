@@ -25,8 +25,8 @@ HISTORY = (
     Mutant(
         "a copy over a history forgets the former columns of its table",
         "spark_jobs/histories/copy_again.py",
-        "return replace(self.record, former=former_after(self.before.former, before, after))",
-        "return self.record",
+        "former=former,",
+        "",
         (f"{CONTRACT}::test_a_copy_over_versions_has_the_types_of_former_columns",),
     ),
     Mutant(
@@ -51,11 +51,11 @@ HISTORY = (
         ("tests/connectors/test_feed_filters.py",),
     ),
     Mutant(
-        "a row that is fetched replaces changes of a history",
-        "spark_jobs/quarantine/partitioning.py",
-        "entries.without_fetched(fetched) if every_change else entries.without_superseded(fetched)",
-        "entries.without_superseded(fetched)",
-        ("tests/spark/test_dirty_keys.py::test_a_history_has_the_changes_around_a_row_that_is_fetched",),
+        "a copy over a history leaves values that only copies have as they were",
+        "spark_jobs/histories/copy_again.py",
+        "all_equal(self.schema, self.work.task.rule.columns.of_changes)",
+        "all_equal(self.schema, self.copy.unlogged)",
+        (f"{CONTRACT}::test_a_copy_over_versions_brings_values_that_the_stream_does_not_have",),
     ),
     Mutant(
         "earlier versions show what the YAML hides now",
@@ -63,6 +63,13 @@ HISTORY = (
         "    require_same_values(task, where, copied.before, hidden_sha256, copied.schema, old)\n",
         "",
         ("tests/spark/test_resync.py::test_a_history_does_not_continue_with_hidden_values_beside_clear_ones",),
+    ),
+    Mutant(
+        "a row that is fetched replaces changes of a history",
+        "spark_jobs/quarantine/partitioning.py",
+        "entries.without_fetched(fetched) if every_change else entries.without_superseded(fetched)",
+        "entries.without_superseded(fetched)",
+        ("tests/spark/test_dirty_keys.py::test_a_history_has_the_changes_around_a_row_that_is_fetched",),
     ),
     Mutant(
         "a key audit ends a version whose changes wait",
@@ -79,11 +86,18 @@ HISTORY = (
         (WAITING,),
     ),
     Mutant(
-        "a copy over a history leaves values that only copies have as they were",
+        "a copy over a history begins before versions that have ended",
         "spark_jobs/histories/copy_again.py",
-        "all_equal(self.schema, self.work.task.rule.columns.of_changes)",
-        "all_equal(self.schema, self.copy.unlogged)",
-        (f"{CONTRACT}::test_a_copy_over_versions_brings_values_that_the_stream_does_not_have",),
+        "return max(self.began, ended)",
+        "return self.began",
+        (f"{CONTRACT}::test_a_copy_over_versions_begins_after_those_that_have_ended",),
+    ),
+    Mutant(
+        "a copy over a history forgets how late its versions are",
+        "spark_jobs/histories/copy_again.py",
+        "versions_until=self._versions_until,",
+        "",
+        (f"{CONTRACT}::test_a_copy_over_versions_begins_after_those_that_have_ended",),
     ),
     Mutant(
         "changes that are committed while a batch is folded let the next one read all versions",
@@ -143,11 +157,25 @@ HISTORY = (
         (f"{CONTRACT}::test_later_changes_of_a_row_wait_for_its_bad_record_until_an_operator_decides",),
     ),
     Mutant(
+        "a truncate ends a row whose changes wait, and these count as older when they are released",
+        "spark_jobs/histories/versions.py",
+        "            together = _without_ends_of_waiting(batch, together, waiting)\n",
+        "            pass\n",
+        (f"{CONTRACT}::test_a_row_whose_changes_wait_is_ended_by_a_truncate_of_the_meantime_when_they_are_decided",),
+    ),
+    Mutant(
         "versions of other rows stay current after a truncate",
         "spark_jobs/histories/versions.py",
         ".unionByName(_truncated(untouched, truncates))",
         "",
         (RANDOM,),
+    ),
+    Mutant(
+        "a version after the first truncate of a batch is not ended by the second",
+        "spark_jobs/histories/versions.py",
+        "for one in sorted(truncates)",
+        "for one in sorted(truncates)[:1]",
+        (f"{CONTRACT}::test_of_several_truncates_the_first_after_a_version_ends_it",),
     ),
     Mutant(
         "a row after a truncate has values of the row before it",

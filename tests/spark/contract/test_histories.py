@@ -314,6 +314,20 @@ def test_a_copy_over_versions_brings_values_that_the_stream_does_not_have(kit: T
     assert table.versions() == every_second((1, "a", "w", 0, 1), (1, "b", None, 1, 2), (1, "b", "formula", 2, None))
 
 
+def test_a_copy_over_versions_begins_after_those_that_have_ended(kit: TargetKit, tmp_path: Path) -> None:
+    """The clock of the worker may be behind that of the source."""
+    table = HistoryTable(kit, tmp_path, History.SCD2)
+    table.copy([table.changes.row(1, "a", "w")])
+    late = replace(table.changes.delete(1), commit_ts=datetime(2126, 1, 1, tzinfo=UTC))
+    assert table.apply([late]).outcome is Outcome.DONE
+    before = table.target_state().control
+    assert table.copy_again([table.changes.row(1, "b", "w")]).outcome is Outcome.DONE
+    (_, ended), (begins, _) = ((version[-3], version[-2]) for version in table.versions())
+    assert ended == begins
+    after = table.target_state().control
+    assert before is not None and after is not None and after.versions_until == before.versions_until
+
+
 @pytest.mark.nightly
 def test_a_copy_over_a_log_appends_what_differs(kit: TargetKit, tmp_path: Path) -> None:
     table = HistoryTable(kit, tmp_path, History.LOG)
