@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.spec.definition import TableRule
+from airflow_cdc_provider.core.spec.definition import TableRule, Target
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.targets.bigquery.checks import (
@@ -18,6 +18,7 @@ from airflow_cdc_provider.targets.bigquery.checks import (
     option_problems,
     table_problems,
     too_many_tables,
+    unknown_tables,
 )
 from airflow_cdc_provider.targets.bigquery.options import BigQueryOptions, Partition, PartitionUnit
 from airflow_cdc_provider.targets.bigquery.quotas import quota_warnings
@@ -27,10 +28,10 @@ INT, TEXT, FLOAT, DATE = (LogicalType(kind) for kind in (Kind.INT64, Kind.TEXT, 
 PLAIN = (Column("id", INT, nullable=False), Column("day", DATE), Column("f", FLOAT))
 
 
-def task(*columns: Column, cluster_by: tuple[str, ...] = ()) -> TableTask:
+def task(*columns: Column, cluster_by: tuple[str, ...] = (), table: str = "public.t") -> TableTask:
     columns = columns or PLAIN
     schema = TableSchema("public.t", columns, (columns[0].name,))
-    return TableTask("public.t", "t", schema, TableRule("public.t", cluster_by=cluster_by), "", TableState.PENDING)
+    return TableTask(table, "t", schema, TableRule("public.t", cluster_by=cluster_by), "", TableState.PENDING)
 
 
 def codes(*tasks: TableTask, **options: Any) -> list[str]:
@@ -85,6 +86,8 @@ def test_a_plain_table_has_no_problem() -> None:
         ((task(cluster_by=("f",)),), {}, "TGT077"),
         ((task(*(Column(f"c{n}", INT) for n in range(5)), cluster_by=tuple(f"c{n}" for n in range(5))),), {}, "TGT077"),
         ((task(),), {"partition_by": by("missing")}, "TGT078"),
+        ((task(table="public.t@bq"),), {"partition_by": by("missing")}, "TGT078"),
+        ((task(table="public.t@history"),), {"partition_by": by("missing")}, "TGT078"),
         ((task(),), {"partition_by": by("id")}, "TGT078"),
         ((task(),), {"partition_by": by("day", PartitionUnit.HOUR)}, "TGT078"),
         ((task(),), {"partition_by": by("id", PartitionUnit.RANGE, start=5, end=5)}, "TGT078"),
@@ -92,6 +95,22 @@ def test_a_plain_table_has_no_problem() -> None:
 )
 def test_each_problem_is_named(tasks: tuple[TableTask, ...], options: dict[str, Any], code: str) -> None:
     assert codes(*tasks, **options) == [code]
+
+
+def test_a_partition_of_a_table_that_is_not_copied_is_named() -> None:
+    partitions = (Partition("public.t", "day"), Partition("public.order", "day"))
+    (problem,) = unknown_tables(partitions, [task(table="public.t@bq"), task(table="public.orders@bq")])
+    assert (problem.code, problem.found) == ("TGT103", "public.order")
+    assert "public.orders" in problem.do
+
+
+def test_a_table_has_one_partitioning() -> None:
+    def conflicts(*tables: str) -> list[str]:
+        listed = [{"table": table, "column": "day"} for table in tables]
+        target = Target("bigquery", connection="c", options={"dataset": "shop", "partition_by": listed})
+        return [key for key, _, _ in BigQueryOptions.option_conflicts(target)]
+
+    assert (conflicts("public.t", "public.u"), conflicts("public.t", "public.t")) == ([], ["partition_by"])
 
 
 def test_a_schedule_that_may_use_up_the_load_jobs_of_the_project_is_named() -> None:

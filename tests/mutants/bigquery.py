@@ -11,6 +11,13 @@ JOBS = "tests/spark/test_bigquery_jobs.py"
 
 BIGQUERY = (
     Mutant(
+        "a partitioning counts in a target without a name only",
+        f"{FOLDER}/checks.py",
+        "sql.partitions.get(task.source_table)",
+        "sql.partitions.get(task.table)",
+        ("tests/core/test_bigquery_checks.py",),
+    ),
+    Mutant(
         "a dataset may delete partitions of its tables",
         f"{FOLDER}/checks.py",
         "    if inherited := default_expirations(found):",

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem
+from airflow_cdc_provider.core.nearest import did_you_mean
 from airflow_cdc_provider.core.registry import load_library
 from airflow_cdc_provider.core.spec.selection import all_but_one
 from airflow_cdc_provider.targets.bigquery import names
@@ -83,6 +84,15 @@ def too_many_tables(tasks: Sequence[TableTask]) -> Iterator[Problem]:
         yield Problem("TGT073", "too many tables", "tables", found, f"{TABLES_IN_A_QUERY} tables in a query", do)
 
 
+def unknown_tables(partitions: Iterable[Partition], tasks: Sequence[TableTask]) -> Iterator[Problem]:
+    """An entry for a table that the target does not get has no effect."""
+    known = {task.source_table for task in tasks}
+    for name in sorted({one.table for one in partitions} - known):
+        what, do = "partition_by names a table that is not copied into this target", did_you_mean(name, known)
+        allowed = "names of source tables, each as `airflow cdc tables` lists it"
+        yield Problem("TGT103", what, "target.partition_by", name, allowed, do or "correct or remove the entry")
+
+
 def table_problems(sql: BigQuerySql, task: TableTask) -> Iterator[Problem]:
     if not names.is_table_name(task.target):
         allowed = f"letters, digits, _, - and spaces; {names.LONGEST_TABLE} bytes"
@@ -90,7 +100,7 @@ def table_problems(sql: BigQuerySql, task: TableTask) -> Iterator[Problem]:
         yield Problem("TGT095", "the target allows no such names", task.table, repr(task.target), allowed, do)
     yield from _column_problems(task)
     yield from _cluster_problems(sql, task)
-    if partition := sql.partitions.get(task.table):
+    if partition := sql.partitions.get(task.source_table):
         yield from _partition_problems(partition, task)
 
 
@@ -128,7 +138,7 @@ def _cluster_problems(sql: BigQuerySql, task: TableTask) -> Iterator[Problem]:
 
 
 def _partition_problems(partition: Partition, task: TableTask) -> Iterator[Problem]:
-    where = f"target.partition_by of {task.table}"
+    where = f"target.partition_by of {task.source_table}"
     if partition.column not in task.schema.names:
         allowed = ", ".join(task.schema.names)
         yield Problem("TGT078", "partition_by names an unknown column", where, partition.column, allowed)

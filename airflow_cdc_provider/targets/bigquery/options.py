@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
+from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.core.spec.definition import Target
 from airflow_cdc_provider.core.spec.fields import doc
 from airflow_cdc_provider.core.spec.target_locations import LocationParts, option_location
@@ -29,7 +32,9 @@ class Partition:
     """``start``, ``end`` (exclusive) and ``interval`` only for ``range``."""
 
     table: str = doc("Source table.")
-    column: str = doc("Column that determines the partition of a row: a date or a timestamp, an integer for `range`.")
+    column: str = doc(
+        "Column of the copy that determines the partition of a row: a date or a timestamp, an integer for `range`."
+    )
     by: PartitionUnit = doc("Size of a partition. BigQuery allows 10,000 partitions per table.", PartitionUnit.DAY)
     start: int = doc("For `range`: the smallest value with a partition of its own.", 0)
     end: int = doc("For `range`: the value after the largest one with a partition of its own.", 0)
@@ -63,6 +68,13 @@ class BigQueryOptions:
         "members and repeated members, and rejects numbers that it would round.",
         Json.TEXT,
     )
+
+    @staticmethod
+    def option_conflicts(target: Target) -> Iterator[tuple[str, str, str]]:
+        """Invalid values: key, problem, allowed values."""
+        listed = Counter(one.table for one in from_plain(BigQueryOptions, dict(target.options)).partition_by)
+        if twice := [table for table, count in listed.items() if count > 1]:
+            yield "partition_by", f"tables are listed twice: {', '.join(twice)}", "one entry per table"
 
     @staticmethod
     def location_parts(target: Target) -> LocationParts:

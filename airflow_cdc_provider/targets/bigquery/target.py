@@ -20,7 +20,12 @@ from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.targets.bigquery import scripts
 from airflow_cdc_provider.targets.bigquery.bounds import bounded_columns, bounds_condition, bounds_query
-from airflow_cdc_provider.targets.bigquery.checks import option_problems, table_problems, too_many_tables
+from airflow_cdc_provider.targets.bigquery.checks import (
+    option_problems,
+    table_problems,
+    too_many_tables,
+    unknown_tables,
+)
 from airflow_cdc_provider.targets.bigquery.cursor import JobCursor
 from airflow_cdc_provider.targets.bigquery.failures import Cause, JobFailed
 from airflow_cdc_provider.targets.bigquery.jobs import is_repeatable, rows_of
@@ -52,8 +57,9 @@ class BigQueryTarget(DatabaseTarget):
         super().__init__(BigQueryServer(connection, options, replicator), replicator, log)
 
     def check(self, tables: Sequence[TableTask]) -> list[Problem]:
-        options = option_problems(self.server.options)
-        return [*options, *too_many_tables(tables), *super().check(tables)]
+        options = self.server.options
+        of_tables = (*too_many_tables(tables), *unknown_tables(options.partition_by, tables))
+        return [*option_problems(options), *of_tables, *super().check(tables)]
 
     def limits(self, task: TableTask) -> Iterable[Problem]:
         return [*table_problems(self.server.sql, task), *super().limits(task)]
