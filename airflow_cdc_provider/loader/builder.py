@@ -30,6 +30,7 @@ Given = dict[str, tuple[Scalar, Node]]
 INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]{0,17})")
 DECIMAL = re.compile(r"[-+]?((0|[1-9][0-9]{0,40})(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?")
 COLUMN_FORMS = frozenset({"cast", "column"})
+NAMES = "names"
 """Forms of mappings whose keys are names of columns, of any text."""
 
 NOTHING_MORE: Map[str, Any] = types.MappingProxyType({})
@@ -206,7 +207,8 @@ class Builder:
 
     def _setting(self, key: Scalar, value: Node, more: Map[str, Any]) -> str:
         form = more.get("form", "")
-        if (form not in COLUMN_FORMS and self._secret_key(key)) or isinstance(value, Broken):
+        are_names = form in COLUMN_FORMS or more.get("keys") == NAMES
+        if (not are_names and self._secret_key(key)) or isinstance(value, Broken):
             raise Unusable
         reason = refusal_reason(key.text) if form == "spark" else ""
         if reason:

@@ -74,6 +74,13 @@ FILES = (
         ("tests/provider/test_loader_nested_folders.py",),
     ),
     Mutant(
+        "a table whose name has the word token has no timestamp column of its own",
+        "airflow_cdc_provider/loader/builder.py",
+        'are_names = form in COLUMN_FORMS or more.get("keys") == NAMES',
+        "are_names = form in COLUMN_FORMS",
+        ("tests/provider/test_loader.py::test_tables_may_have_the_names_of_secrets",),
+    ),
+    Mutant(
         "the batches of key audits stay for ever",
         "airflow_cdc_provider/control/retention.py",
         "if batch.startswith(attempts):",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from datetime import timedelta
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from airflow_cdc_provider.core.spec.definition import (
     TableRule,
 )
 from airflow_cdc_provider.loader import load_file
+from airflow_cdc_provider.loader.types import known_kinds, options_class
 from tests.provider.shop_yaml import GOOD, ONE_BUCKET, SOURCE, load, problems, rule, swap
 
 SHOP = Path(__file__).parents[2] / "dags" / "replicators" / "shop.yaml"
@@ -125,3 +127,24 @@ def test_a_byte_order_mark_is_accepted() -> None:
 @pytest.mark.parametrize("schedule", ["0 6 * JAN,jul MON-FRI", "@hourly", "0 0 29 2 *", "*/15 8-18 * * 1-5"])
 def test_a_cron_expression_may_name_months_and_weekdays_or_be_a_preset(schedule: str) -> None:
     assert load(swap('"*/5 * * * *"', f'"{schedule}"')).schedule == schedule
+
+
+POLLED = "{type: jdbc_poll, connection: c, driver: postgresql+psycopg, timestamp_column: at, timestamp_columns: %s}"
+
+
+def test_tables_may_have_the_names_of_secrets() -> None:
+    columns = {"public.access_tokens": "changed_at", "public.password_resets": "at"}
+    listed = "{" + ", ".join(f"{table}: {column}" for table, column in columns.items()) + "}"
+    assert load(swap(SOURCE, POLLED % listed)).source.options["timestamp_columns"] == columns
+
+
+def test_every_mapping_says_whether_its_keys_are_names() -> None:
+    """In all others a key that names a secret is refused."""
+    free = {
+        f"{kind}.{member.name}"
+        for registry in ("sources", "formats", "targets")
+        for kind in known_kinds(registry)
+        for member in fields(options_class(registry, kind))
+        if "dict[str" in str(member.type) and not {"form", "keys"} & member.metadata.keys()
+    }
+    assert free == set()

@@ -14,7 +14,9 @@ def doc(text: str, default: Any = ..., **more: Any) -> Any:
 
     Further metadata for the loader and the JSON Schema: ``form`` (a key of ``loader.text_formats.FORMS``), ``minimum``
     and ``maximum`` of a number, ``non_empty`` (a list that is given must have an entry), ``choices`` (a registry of
-    types), ``inline`` (accepts the keys that the class does not define)."""
+    types), ``inline`` (accepts the keys that the class does not define), ``keys`` of a
+    mapping without a form (``names``: they are names of the user's own, such as `access_tokens`, which say nothing of
+    their values; else a key that names a secret is refused)."""
     metadata = {"doc": text, **more}
     if default is ...:
         return field(metadata=metadata)

@@ -59,7 +59,7 @@ class BigQueryOptions:
     partition_by: tuple[Partition, ...] = doc(
         "Partitioned tables. A new partitioning takes effect with the next full copy.", tuple
     )
-    labels: dict[str, str] = doc("Labels of all tables and jobs.", dict)
+    labels: dict[str, str] = doc("Labels of all tables and jobs.", dict, keys="names")
     maximum_bytes_billed: int | None = doc(
         "Limit of the bytes that a job may be billed for; a job above it fails without costs.", None
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
 
@@ -28,7 +28,6 @@ class PollingOptions:
     key_audit: timedelta | None = doc(
         "How often the keys of source and target are compared to find deleted rows; never by default.", None
     )
-    timestamp_columns: dict[str, str] = field(
-        default_factory=dict,
-        metadata={"doc": "Table -> its column with the time of the last change, if it is not the default one."},
+    timestamp_columns: dict[str, str] = doc(
+        "Table -> its column with the time of the last change, if it is not the default one.", dict, keys="names"
     )
