@@ -99,6 +99,13 @@ def test_a_document_in_a_key_is_text() -> None:
     assert [sql.column_type(column, in_key) for in_key in (False, True)] == ["VARIANT", "VARCHAR"]
 
 
+def test_a_document_may_have_a_member_twice() -> None:
+    """By default PARSE_JSON refuses such a document, and the whole batch with it."""
+    sql, column = SnowflakeSql("DB", "S", json=Json.VARIANT), Column("j", LogicalType(Kind.JSON))
+    assert sql.value_of("x", column, in_key=False) == "PARSE_JSON(x, 'd')"
+    assert sql.literal('{"a": 1, "a": 2}', column) == """PARSE_JSON('{"a": 1, "a": 2}', 'd')"""
+
+
 @pytest.mark.parametrize(
     ("kind", "canonical", "text"),
     [

@@ -19,6 +19,13 @@ def contract(test: str) -> tuple[str]:
 
 SNOWFLAKE_TARGET = (
     Mutant(
+        "a document with a member twice stops its table",
+        f"{SNOWFLAKE}/sql.py",
+        """PARSE_JSON({text}, 'd')""",
+        "PARSE_JSON({text})",
+        TEXTS,
+    ),
+    Mutant(
         "a fence leaves a copy that is committed and has no name yet",
         f"{SNOWFLAKE}/target.py",
         "        prepare_staging(self.server, target_table)\n",

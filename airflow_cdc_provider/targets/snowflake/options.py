@@ -38,7 +38,7 @@ class SnowflakeOptions:
     )
     json: Json = doc(
         "`text` stores JSON documents as VARCHAR, exactly; `variant` as VARIANT, which drops the order of members and "
-        "repeated members.",
+        "all but the last of repeated ones, and has numbers with an exponent, or with more than 38 digits, as doubles.",
         Json.TEXT,
     )
     stage: str = doc(

@@ -124,7 +124,7 @@ class SnowflakeSql(UpdatesFrom):
         if kind == "BINARY":
             return f"TO_BINARY({text}, 'HEX')"
         if kind == "VARIANT":
-            return f"PARSE_JSON({text})"
+            return f"PARSE_JSON({text}, 'd')"  # 'd': of repeated members the last one, which is an error by default
         return f"({text} || '+00:00')::{kind}" if column.type.kind is Kind.TIMESTAMPTZ else f"{text}::{kind}"
 
     def read_expressions(self, column: Column) -> tuple[str, str]:
