@@ -7,15 +7,17 @@ from typing import Any
 
 import pytest
 
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.table.merge_plan import STAGED_ALIAS, TARGET_ALIAS, MergePlan
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.targets.bigquery.bounds import bounded_columns, bounds_condition, bounds_query
 from airflow_cdc_provider.targets.bigquery.failures import Cause, JobFailed, problem_of
 from airflow_cdc_provider.targets.bigquery.names import column_name
-from airflow_cdc_provider.targets.bigquery.options import Json, Partition, PartitionUnit
-from airflow_cdc_provider.targets.bigquery.server import collations_of, expirations_of
+from airflow_cdc_provider.targets.bigquery.options import BigQueryOptions, Json, Partition, PartitionUnit
+from airflow_cdc_provider.targets.bigquery.server import BigQueryServer, collations_of, expirations_of, type_of
 from airflow_cdc_provider.targets.bigquery.sql import BigQuerySql, text_literal
+from airflow_cdc_provider.targets.database.declared_types import other_types
 from airflow_cdc_provider.targets.database.merge_sql import merge_statements
 
 ID = Column("id", LogicalType(Kind.INT64), nullable=False)
@@ -221,3 +223,46 @@ def test_expirations_are_found_in_the_description_of_a_table() -> None:
     expiring = {"expirationTime": "1800000000000", "timePartitioning": {"type": "DAY", "expirationMs": "5184000000"}}
     assert expirations_of(expiring) == ["expiration_timestamp", "partition_expiration_days"]
     assert expirations_of({"timePartitioning": {"type": "DAY"}, "clustering": {"fields": ["id"]}}) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "field"),
+    [
+        (LogicalType(Kind.INT32), {"type": "INTEGER"}),
+        (LogicalType(Kind.FLOAT32), {"type": "FLOAT"}),
+        (LogicalType(Kind.BOOLEAN), {"type": "BOOLEAN"}),
+        (LogicalType(Kind.DECIMAL, 10, 2), {"type": "NUMERIC", "precision": "10", "scale": "2"}),
+        (LogicalType(Kind.DECIMAL, 10, 0), {"type": "NUMERIC", "precision": "10"}),
+        (LogicalType(Kind.DECIMAL, 38, 20), {"type": "BIGNUMERIC", "precision": "38", "scale": "20"}),
+        (LogicalType(Kind.TIMESTAMP), {"type": "DATETIME"}),
+    ],
+    ids=str,
+)
+def test_the_type_of_a_copy_is_that_of_the_catalog(kind: LogicalType, field: dict[str, str]) -> None:
+    column = Column("c", kind)
+    assert others(column, field) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "field", "keeps"),
+    [
+        (LogicalType(Kind.INT64), {"type": "FLOAT"}, False),
+        (LogicalType(Kind.INT64), {"type": "NUMERIC"}, True),
+        (LogicalType(Kind.DECIMAL, 10, 2), {"type": "FLOAT"}, False),
+        (LogicalType(Kind.DECIMAL, 10, 2), {"type": "NUMERIC"}, True),
+        (LogicalType(Kind.DECIMAL, 10, 2), {"type": "BIGNUMERIC"}, True),
+        (LogicalType(Kind.DECIMAL, 10, 2), {"type": "NUMERIC", "precision": "10", "scale": "1"}, False),
+        (LogicalType(Kind.DATE), {"type": "DATETIME"}, False),
+    ],
+    ids=str,
+)
+def test_a_column_that_somebody_has_altered_keeps_every_value_or_is_named(
+    kind: LogicalType, field: dict[str, str], keeps: bool
+) -> None:
+    assert (others(Column("c", kind), field) == []) is keeps
+
+
+def others(column: Column, field: dict[str, str]) -> list[str]:
+    server = BigQueryServer(ConnectionInfo(), BigQueryOptions("shop", project="p"), "shop")
+    types = {server.sql.column_id("c"): type_of({"name": "c", **field})}
+    return list(other_types(server, types, [column], ["id"]))

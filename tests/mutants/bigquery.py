@@ -11,6 +11,13 @@ JOBS = "tests/spark/test_bigquery_jobs.py"
 
 BIGQUERY = (
     Mutant(
+        "a decimal may become a float in BigQuery",
+        "airflow_cdc_provider/targets/database/declared_types.py",
+        '"numeric": frozenset({"bignumeric"}),',
+        '"numeric": frozenset({"bignumeric", "float64"}),',
+        (SQL,),
+    ),
+    Mutant(
         "a partitioning counts in a target without a name only",
         f"{FOLDER}/checks.py",
         "sql.partitions.get(task.source_table)",

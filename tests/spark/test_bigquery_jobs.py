@@ -110,6 +110,18 @@ def test_a_table_that_expires_takes_no_changes(target: BigQueryTarget, name: str
     assert unfit.problem.found == f"{name}: expiration_timestamp"
 
 
+def test_a_column_that_somebody_widened_to_floats_stops_its_table(target: BigQueryTarget) -> None:
+    """Keys above 2^53 would be folded, and decimals rounded."""
+    before = target.state("public.t", "t")
+    shadow, record = load(target, 1)
+    target.swap(Swap("t", shadow, before, replace(record, schema=SCHEMA)))
+    assert target.state("public.t", "t").unfit is None
+    execute(target, f"ALTER TABLE {target.server.sql.table('t')} ALTER COLUMN id SET DATA TYPE FLOAT64")
+    unfit = target.state("public.t", "t").unfit
+    assert unfit is not None and (unfit.problem.code, unfit.copy_helps) == ("TGT098", True)
+    assert unfit.problem.found == "column id is float64 instead of int64"
+
+
 def refuse_next(server: EmbeddedBigQuery, reason: str) -> None:
     requests.post(f"{server.url}/fail/{reason}", timeout=10).raise_for_status()
 

@@ -15,7 +15,7 @@ from airflow_cdc_provider.core.connections.error_classes import STATEMENT
 from airflow_cdc_provider.core.connections.google import google_account, google_endpoint, google_tls_warnings
 from airflow_cdc_provider.core.errors import CdcError, Problem
 from airflow_cdc_provider.core.registry import load_library
-from airflow_cdc_provider.core.table.schema import TableSchema
+from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.targets.bigquery import names
 from airflow_cdc_provider.targets.bigquery.checks import dataset_problems, needed_grants
 from airflow_cdc_provider.targets.bigquery.client import open_client, project_of
@@ -32,6 +32,9 @@ from airflow_cdc_provider.targets.database import errors
 from airflow_cdc_provider.targets.database.limits import Limits
 from airflow_cdc_provider.targets.database.loading import LoadedPart
 from airflow_cdc_provider.targets.database.names import COPIED, staging_table
+
+NAMES_OF_TYPES = {"integer": "int64", "float": "float64", "boolean": "bool"}
+"""The API's names of types → those of statements."""
 
 
 class BigQueryServer:
@@ -110,6 +113,14 @@ class BigQueryServer:
     def losses_of_rows(self, cursor: JobCursor, table: str) -> list[str]:
         both = [(name, self._table(cursor, name)) for name in (table, self.sql.control_table(table))]
         return [f"{name}: {one}" for name, found in both if found for one in expirations_of(found.to_api_repr())]
+
+    def declared_types(self, cursor: JobCursor, table: str) -> Mapping[str, str]:
+        found = self._table(cursor, table)
+        fields = found.to_api_repr()["schema"]["fields"] if found is not None else []
+        return {self.sql.column_id(field["name"]): type_of(field) for field in fields}
+
+    def catalog_type(self, column: Column, in_key: bool) -> str:
+        return self.sql.column_type(column, in_key).lower()
 
     def existing(self, cursor: JobCursor, tables: Collection[str]) -> Collection[str]:
         return set(self.tables_like(cursor, "")) & set(tables)
@@ -229,6 +240,14 @@ def collations_of(resource: Mapping[str, Any]) -> list[str]:
     fields = [(field["name"], field.get("collation")) for field in resource["schema"]["fields"]]
     listed = [*fields, ("new columns", resource.get("defaultCollation"))]
     return [f"{name} {collation}" for name, collation in listed if collation]
+
+
+def type_of(field: Mapping[str, Any]) -> str:
+    """The type of a column as in a statement, in lower case."""
+    name = str(field["type"]).lower()
+    digits = field.get("precision") and f"{field['precision']},{field.get('scale') or 0}"
+    length = digits or field.get("maxLength")
+    return f"{NAMES_OF_TYPES.get(name, name)}{f'({length})' if length else ''}"
 
 
 def expirations_of(resource: Mapping[str, Any]) -> list[str]:

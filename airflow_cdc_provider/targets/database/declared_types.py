@@ -21,6 +21,8 @@ WIDER: Mapping[str, frozenset[str]] = {
     "integer": frozenset({"bigint", "numeric"}),
     "bigint": frozenset({"numeric"}),
     "real": frozenset({"double precision"}),
+    "int64": frozenset({"numeric", "bignumeric"}),
+    "numeric": frozenset({"bignumeric"}),
     "text": frozenset({"character varying"}),
     "varchar": frozenset({"mediumtext", "longtext"}),
     "varbinary": frozenset({"mediumblob", "longblob"}),
