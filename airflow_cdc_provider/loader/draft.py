@@ -13,6 +13,7 @@ import yaml
 
 from airflow_cdc_provider.core.assessment.draft import Draft, DraftTable
 from airflow_cdc_provider.core.printable import printable
+from airflow_cdc_provider.loader.options import Unquoted, parse_value
 
 COMMENT_CHARACTERS = 100
 PLAIN = re.compile(r"[A-Za-z0-9_/][A-Za-z0-9_./:@+-]*")
@@ -29,16 +30,27 @@ def draft_text(draft: Draft) -> str:
 
 
 def scalar(value: Any) -> str:
-    """In flow style. Text is plain if YAML reads it as the same text, else in double quotes."""
+    """In flow style. Text is plain if the loader reads it as the same text, else in double quotes."""
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{scalar(key)}: {scalar(inner)}" for key, inner in value.items()) + "}"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(scalar, value)) + "]"
+    if isinstance(value, Unquoted):
+        return str(value)
     if not isinstance(value, str):
         return json.dumps(value)
-    if PLAIN.fullmatch(value) and yaml.safe_load(value) == value:
+    if PLAIN.fullmatch(value) and _is_text(value):
         return value
     return yaml.safe_dump(value, default_style='"', allow_unicode=True, width=math.inf).rstrip("\n")
+
+
+def _is_text(plain: str) -> bool:
+    """Whether the loader reads a plain text as that text."""
+    try:
+        found = parse_value(plain)
+    except ValueError:
+        return False
+    return found == plain and not isinstance(found, Unquoted)
 
 
 def _entries(values: Mapping[str, Any]) -> Iterator[str]:

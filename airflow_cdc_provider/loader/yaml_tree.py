@@ -51,6 +51,7 @@ class Broken:
     at: YamlLocation
 
 
+EMPTY = "DEF001"
 Node = Scalar | Sequence | Mapping | Broken
 
 
@@ -166,7 +167,7 @@ class _Reader:
         return root
 
     def _empty(self, at: YamlLocation) -> None:
-        self._report.problem("DEF001", "the file is empty", at, allowed="a mapping with `name`, `source`, `target` …")
+        self._report.problem(EMPTY, "the file is empty", at, allowed="a mapping with `name`, `source`, `target` …")
 
     def _node(self, event: Any, depth: int, path: str = "") -> Node:
         at, self.path = _start(event)._replace(path=path), path

@@ -74,6 +74,13 @@ FILES = (
         ("tests/provider/test_loader_nested_folders.py",),
     ),
     Mutant(
+        "a text in a draft is plain where the loader reads a number or a date",
+        "airflow_cdc_provider/loader/draft.py",
+        "return found == plain and not isinstance(found, Unquoted)",
+        "return found == plain",
+        ("tests/provider/test_draft_values.py",),
+    ),
+    Mutant(
         "a table whose name has the word token has no timestamp column of its own",
         "airflow_cdc_provider/loader/builder.py",
         'are_names = form in COLUMN_FORMS or more.get("keys") == NAMES',
