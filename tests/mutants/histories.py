@@ -205,18 +205,4 @@ HISTORY = (
         "rule.on_delete",
         (f"{HISTORIES}::test_a_history_beside_a_copy_has_a_name_a_target_and_a_rule_of_its_own",),
     ),
-    Mutant(
-        "a truncate ends a row whose changes wait, and these count as older when they are released",
-        "spark_jobs/histories/versions.py",
-        "            together = _without_ends_of_waiting(batch, together, waiting)\n",
-        "            pass\n",
-        (f"{CONTRACT}::test_a_row_whose_changes_wait_is_ended_by_a_truncate_of_the_meantime_when_they_are_decided",),
-    ),
 )
-    Mutant(
-        "a version after the first truncate of a batch is not ended by the second",
-        "spark_jobs/histories/versions.py",
-        "for one in sorted(truncates)",
-        "for one in sorted(truncates)[:1]",
-        (f"{CONTRACT}::test_of_several_truncates_the_first_after_a_version_ends_it",),
-    ),

@@ -30,6 +30,7 @@ from tests.spark.bad_records import decide, unreadable
 from tests.spark.contract.fold_cases import INT, KEYED, TEXT, Changes, KeyedChanges
 from tests.spark.contract.kit_table import KitTable
 from tests.spark.contract.kits import TargetKit
+from tests.spark.row_source import RowSource
 from tests.spark.scripted_table import COPIED_AT, Row
 
 pytestmark = pytest.mark.jvm
@@ -83,6 +84,7 @@ class HistoryTable(KitTable):
         )
         self.order += 1
         job = self.job(StepKind.RESYNC, (self.task(),))
+        vars(job.resources).update(connector=RowSource())
         work = TableWork(self.task(), lambda: self.spark)
         named, current = table_status(job, self.task())
         assert current.control is not None
@@ -133,8 +135,6 @@ def test_each_change_ends_the_version_of_its_row_and_begins_one(kit: TargetKit, 
     assert again.outcome is Outcome.UNCHANGED
 
 
-@pytest.mark.nightly
-def test_another_commit_time_or_operation_alone_makes_no_version(kit: TargetKit, tmp_path: Path) -> None:
 def test_of_several_truncates_the_first_after_a_version_ends_it(kit: TargetKit, tmp_path: Path) -> None:
     table = HistoryTable(kit, tmp_path, History.SCD2)
     changes = table.changes
@@ -145,6 +145,8 @@ def test_of_several_truncates_the_first_after_a_version_ends_it(kit: TargetKit, 
     assert table.versions() == every_second((1, "a", "w", 0, 1), (2, "b", "w", 2, 3))
 
 
+@pytest.mark.nightly
+def test_another_commit_time_or_operation_alone_makes_no_version(kit: TargetKit, tmp_path: Path) -> None:
     table = HistoryTable(kit, tmp_path, History.SCD2)
     changes, added = table.changes, (AddedColumn("w", metadata=Metadata.OPERATION),)
     table.rule = replace(table.rule, columns=Columns(add=added))
@@ -181,8 +183,6 @@ def test_later_changes_of_a_row_wait_for_its_bad_record_until_an_operator_decide
         ]
 
 
-@pytest.mark.nightly
-def test_a_row_that_moves_while_its_bad_record_waits_waits_under_its_new_key_too(
 def test_a_row_whose_changes_wait_is_ended_by_a_truncate_of_the_meantime_when_they_are_decided(
     kit: TargetKit, tmp_path: Path
 ) -> None:
@@ -206,6 +206,8 @@ def test_a_row_whose_changes_wait_is_ended_by_a_truncate_of_the_meantime_when_th
     )
 
 
+@pytest.mark.nightly
+def test_a_row_that_moves_while_its_bad_record_waits_waits_under_its_new_key_too(
     kit: TargetKit, tmp_path: Path
 ) -> None:
     """A later complete change of the new key does not release it: the version before it would be lost."""
