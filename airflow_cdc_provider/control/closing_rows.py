@@ -102,7 +102,7 @@ class ClosingRows:
 
     def measured(self, row: TableRow, before: TableRow | None) -> TableRow:
         results, allowed = self.results.of_table(row.table), self.replicator.definition.freshness
-        return measured_row(row, before, results, self.log, allowed, self.at)
+        return measured_row(row, before, results, self._log_after(row.passed), allowed, self.at)
 
     def _verified(self, table: str, row: TableRow) -> Verified | None:
         result = self.results.comparison(table) if table in self.decision.plan.compare else None
@@ -137,9 +137,9 @@ class ClosingRows:
     def _progressed_row(self, task: TableTask, row: TableRow, control: ControlRecord, touched: bool) -> TableRow:
         """For a table without problems: the window it has passed, and the time up to which it equals the source. A hole
         that needs no operator is left to the next run."""
-        log = self.log
-        if control.state.name not in TAKES_CHANGES or control.log_id != log.log_id:
+        if control.state.name not in TAKES_CHANGES or control.log_id != self.log.log_id:
             return row
+        log = self._log_after(control.window)
         if hole := first_hole(log, control):
             if hole.kind in REQUESTED:
                 return row
@@ -153,6 +153,15 @@ class ClosingRows:
             row = with_fresh_at(row, fresh_at, self._clock_ahead_s, self.at)
         recovered = row.state is TableState.FAILING and (touched or pending is None)
         return recovered_row(row, self.at) if recovered else row
+
+    def _log_after(self, window: int) -> LogFacts:
+        """The log with all windows after this one: the cursor of a copy may be before every cursor that the run has
+        known."""
+        known = self.log.manifests
+        if window + 1 >= min(known, default=0):
+            return self.log
+        read = {manifest.window: manifest for manifest in self.replicator.log.manifests(window + 1)}
+        return replace(self.log, manifests={**read, **known})
 
     def _fresh_at(self, passed: int) -> str:
         """When the run has seen the source, if the table has everything up to then; else the time of the last commit

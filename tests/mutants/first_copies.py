@@ -288,4 +288,14 @@ FIRST_COPIES = (
         "(unknown or bool(one.log_sha256))",
         ("tests/provider/test_copies_beside_windows.py",),
     ),
+    Mutant(
+        "windows between the anchor of a copy and the cursors of other tables count as applied",
+        "airflow_cdc_provider/control/closing_rows.py",
+        "        log = self._log_after(control.window)\n",
+        "        log = self.log\n",
+        (
+            "tests/provider/test_first_copies.py"
+            "::test_windows_after_the_anchor_of_a_copy_are_applied_whichever_the_run_has_read",
+        ),
+    ),
 )

@@ -10,6 +10,7 @@ from tests.programs.program import (
     MARIADB,
     POLL,
     TO_POSTGRES,
+    YDB,
     AddColumn,
     AddTarget,
     AllowFeatures,
@@ -270,4 +271,7 @@ NAMED: dict[str, Program] = {
         Setup(unnamed=False), (BEGIN, RenameTarget(), Rename())
     ),
     "a target is added while the position is lost": Program(Setup(), (BEGIN, LoseLog(), AddTarget(DELTA))),
+    "a table of a feed is copied again from the log while another one has later windows": Program(
+        Setup(source=YDB, tables=2), (BEGIN, Put(2, 3, 1), Settle(), LoseCopy(), Command("resync"))
+    ),
 }

@@ -241,8 +241,12 @@ class RunHarness:
 
     # The Spark steps
 
-    def copy(self, plan: RunPlan, task_id: str, tables: Iterable[str], state: TableState | None) -> None:
-        log, window = self.replicator.log, self.replicator.log.sealed()
+    def copy(
+        self, plan: RunPlan, task_id: str, tables: Iterable[str], state: TableState | None, window: int | None = None
+    ) -> None:
+        """``window``: before their anchor; by default the last sealed one."""
+        log = self.replicator.log
+        window = log.sealed() if window is None else window
         done = []
         for task in plan.named(tuple(tables)):
             state_before = self.replicator.targets.state(task.table, task.target)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from datetime import timedelta
 
@@ -128,3 +129,22 @@ def test_what_a_first_copy_kept_is_removed_once_the_log_does_not_reach_back_to_i
     left = [file.path for file in store.files(copy_folder(A))]
     assert left == ([] if leaves else [kept_copy_path(A), paused_path(A)])
     assert not leaves or store.names(COPIES) == []
+
+
+def test_windows_after_the_anchor_of_a_copy_are_applied_whichever_the_run_has_read(
+    cdc: CommandLine, harness: RunHarness
+) -> None:
+    """A feed has the table from an earlier window on than that of every other cursor."""
+    harness.run("r1")
+    for number in (2, 3):
+        harness.source.change("public.a", "public.b")
+        harness.run(f"r{number}")
+    shutil.rmtree(harness.folder / "lake/public_a")
+    assert cdc("resync", "shop", "--table", A, "--yes", "shop").code == 0
+    decision = harness.open("r4")
+    assert decision.plan.copy == (A,)
+    harness.copy(decision.plan, "snapshot", decision.plan.copy, TableState.REPLICATING, window=1)
+    harness.close("r4")
+    assert harness.state.tables("shop")[A].passed == 1
+    harness.run("r5")
+    assert harness.control(A).window == 3
