@@ -78,6 +78,8 @@ def plan_catch_up(
     truncates = Truncates() if task.rule.ignores_truncates else find_truncates(log, control, windows, policy)
     if truncates.waiting:
         windows = [window for window in windows if window.window < truncates.waiting]
+    if late:
+        late.refuse_truncates([window for window in windows if window.window not in truncates.ignored])
     current = without_ignored(row_schema(control.schema or task.schema), control.ignored)
     wanted = WantedColumns(control.ignored, newly_ignored(log.decisions(), task.table, control.window))
     after = late.schemas_after if late else control.floor

@@ -26,6 +26,7 @@ from airflow_cdc_provider.core.table.history import row_schema
 from airflow_cdc_provider.core.table.schema import Regime
 from airflow_cdc_provider.core.table.source_names import in_shell
 from airflow_cdc_provider.staging.change_log import ChangeLog
+from spark_jobs.batches.truncates import truncates_in
 from spark_jobs.folds.later_changes import COLUMNS, Fates, LaterChanges, Mask, late_keys
 from spark_jobs.windows.log_reader import WindowSlice, verify_files, windows_between
 from spark_jobs.windows.parquet_files import open_parquet
@@ -61,6 +62,19 @@ class LateChanges:
         found = [late_keys(piece, newest) for window in windows for piece in self._read(window, COLUMNS)]
         later = self._later_changes(windows[0].window, first, pc.unique(pa.chunked_array(found, pa.string())))
         return [self._without(window, partial(later.fates, newest=newest, forgotten=forgotten)) for window in windows]
+
+    def refuse_truncates(self, windows: Sequence[WindowSlice]) -> None:
+        """Raises IntegrityBroken (TGT043) at a late TRUNCATE of a table with versions. These are not ended in
+        retrospect: a version does not show later changes that left its values as they were. ``windows``: those whose
+        TRUNCATEs are to be applied, without repeated ones."""
+        if self.task.rule.history is not History.SCD2 or self.task.rule.ignores_truncates or not self.recognises:
+            return
+        for window in windows:
+            for truncate in truncates_in(self.log, [window], self.control.floor):
+                if truncate.order_key <= self.control.applied.newest:
+                    found = f"truncate with the order key {truncate.order_key}"
+                    allowed = "a TRUNCATE that is read before the changes that come after it"
+                    raise unknown_meaning(self.task, self.control, window.window, found, allowed)
 
     @property
     def recognises(self) -> bool:
@@ -134,13 +148,9 @@ class LateChanges:
         return WindowSlice(window.window, part)
 
     def _leaving(self, window: WindowSlice, records: pa.Table, fates: Fates) -> Mask:
-        """A log of changes keeps superseded ones; versions of a row are not made in retrospect. Nor are they ended: a
-        version does not show later changes that left its values as they were."""
-        rule = self.task.rule
-        history, unknown = rule.history, fates.unknown
-        if history is History.SCD2:
-            unknown = unknown | fates.superseded
-            unknown = unknown if rule.ignores_truncates else unknown | fates.truncates
+        """A log of changes keeps superseded ones; versions of a row are not made in retrospect."""
+        history = self.task.rule.history
+        unknown = fates.unknown | fates.superseded if history is History.SCD2 else fates.unknown
         if unknown.any():
             raise self._unknown(window, records.filter(pa.array(unknown)))
         return fates.repeated if history is History.LOG else fates.repeated | fates.superseded

@@ -73,29 +73,26 @@ class LaterChanges:
         """``newest``: later changes than this are not late. ``forgotten``: up to this order key, applied changes may
         not be known."""
         last_truncate = max(self.truncates, default="")
-        repeated, superseded, unknown, truncates = np.zeros((4, len(records)), bool)
+        repeated, superseded, unknown = np.zeros((3, len(records)), bool)
         for number, key, order, op in _late(records, newest):
             if op == TRUNCATE:
                 repeated[number] = order in self.all_truncates
-                truncates[number] = not repeated[number]
             elif (key, order) in self.applied:
                 repeated[number] = True
             elif order < max(self.whole.get(key, ""), last_truncate):
                 superseded[number] = True
             elif order < self.partial.get(key, "") or order <= forgotten:
                 unknown[number] = True
-        return Fates(repeated, superseded, unknown, truncates)
+        return Fates(repeated, superseded, unknown)
 
 
 @dataclass(frozen=True)
 class Fates:
-    """Of records, by their numbers. ``unknown``: what became of the row is not known. ``truncates``: late ones that are
-    not repeated."""
+    """Of records, by their numbers. ``unknown``: what became of the row is not known."""
 
     repeated: Mask
     superseded: Mask
     unknown: Mask
-    truncates: Mask
 
 
 def late_keys(records: pa.Table, newest: str) -> pa.Array:

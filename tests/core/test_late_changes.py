@@ -33,7 +33,7 @@ def fate(late: Change, *applied: Change, forgotten: str = "", ignore: bool = Fal
     later, arrived = LaterChanges(), records([late])
     later.add(records(applied), late_keys(arrived, NEWEST), {("[1]", order) for order in bad}, ignore, ignore)
     found = later.fates(arrived, NEWEST, forgotten)
-    return "".join(name for name in ("repeated", "superseded", "unknown", "truncates") if getattr(found, name)[0])
+    return "".join(name for name in ("repeated", "superseded", "unknown") if getattr(found, name)[0])
 
 
 INSERT: Change = ("insert", "5", "[1]", True)
@@ -78,7 +78,7 @@ def test_a_change_in_quarantine_supersedes_nothing(op: str) -> None:
 
 def test_a_truncate_is_repeated_or_applied() -> None:
     assert fate(TRUNCATE, TRUNCATE) == fate(TRUNCATE, TRUNCATE, ignore=True) == "repeated"
-    assert fate(TRUNCATE, ("truncate", "7", None, False), ("insert", "7", "[1]", True), forgotten="8") == "truncates"
+    assert fate(TRUNCATE, ("truncate", "7", None, False), ("insert", "7", "[1]", True), forgotten="8") == ""
 
 
 def test_what_the_log_has_forgotten_is_unknown_unless_it_shows_a_later_change() -> None:

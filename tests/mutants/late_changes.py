@@ -188,9 +188,16 @@ LATE_CHANGES = (
     ),
     Mutant(
         "a late truncate ends versions that later changes have left as they were",
-        f"{BATCHES}/late_changes.py",
-        "unknown if rule.ignores_truncates else unknown | fates.truncates",
-        "unknown",
+        f"{BATCHES}/batch_plan.py",
+        "late.refuse_truncates([window",
+        "late.refuse_truncates([] and [window",
         (f"{FILES}::test_a_late_truncate_stops_versions_and_the_same_one_again_does_not",),
+    ),
+    Mutant(
+        "a late truncate of versions stops the table although an operator is asked, or has ignored it",
+        f"{BATCHES}/batch_plan.py",
+        "if window.window not in truncates.ignored])",
+        "])",
+        (f"{FILES}::test_an_operator_is_asked_about_a_late_truncate_of_versions_before_it_stops_them",),
     ),
 )

@@ -124,6 +124,20 @@ def test_a_late_truncate_stops_versions_and_the_same_one_again_does_not(tmp_path
     assert "TGT043" in problem and "truncate" in problem and files.rows == {1: "a"}
 
 
+def test_an_operator_is_asked_about_a_late_truncate_of_versions_before_it_stops_them(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    files = Files(tmp_path, spark, history=History.SCD2, schema_changes=SchemaPolicy(truncate=OnChange.ASK))
+    files.write("1", change(20, "c", 1, "a"), change(40, "c", 2, "b"))
+    files.run()
+    files.write("2", change(30, "t"), late_s=99)
+    assert not any("TGT043" in problem for problem in files.feed.run().problems)
+    replicator = files.feed.replicator()
+    (question,) = open_questions(replicator).values()
+    answer_question(replicator, question, Answer.IGNORE, "ada", "")
+    assert files.run() == {1: "a", 2: "b"}
+
+
 def test_a_touched_file_from_before_a_column_was_added_keeps_its_values(tmp_path: Path, spark: SparkSession) -> None:
     files = Files(tmp_path, spark)
     files.write("1", change(10, "c", 1, "a"), change(20, "c", 2, "b"))
