@@ -11,10 +11,11 @@ import pytest
 from airflow_cdc_provider.connectors.sources.mysql.client import MysqlClient
 from airflow_cdc_provider.connectors.sources.mysql.copy import anchor_of
 from airflow_cdc_provider.connectors.sources.mysql.options import MysqlOptions
+from airflow_cdc_provider.connectors.sources.mysql.positions import position_of
 from airflow_cdc_provider.connectors.sources.mysql.quiet_snapshot import begin_quiet_snapshot
 from airflow_cdc_provider.connectors.sources.mysql.stream import Binlog
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
-from airflow_cdc_provider.core.errors import CheckFailed
+from airflow_cdc_provider.core.errors import CheckFailed, SourceUnavailable
 
 CLIENT = MysqlClient(ConnectionInfo("db", "db1"), "shop")
 SEALED = {"file": "binlog.000001", "pos": "700", "gtid": "uuid:1-9"}
@@ -27,6 +28,7 @@ class Server:
 
     variables: Mapping[str, str]
     owned: str = ""
+    end: tuple[str, int] = ("binlog.000001", 700)
     asked: list[tuple[str, Sequence[object]]] = field(default_factory=list)
     rows: list[tuple[Any, ...]] = field(default_factory=list)
 
@@ -40,6 +42,8 @@ class Server:
         elif query.startswith("SHOW GLOBAL VARIABLES"):
             known = {"server_uuid": "uuid", **self.variables}
             self.rows = [(name, known[name]) for name in map(str, parameters or ()) if name in known]
+        elif query == "SHOW BINARY LOG STATUS":
+            self.rows = [self.end]
         elif "gtid_owned" in query:
             self.rows = [(self.owned,)]
         elif "WAIT_FOR_EXECUTED_GTID_SET" in query:
@@ -67,12 +71,16 @@ def test_no_copy_begins_where_a_commit_of_the_binlog_may_be_hidden(variables: Ma
         begin_quiet_snapshot(Server(variables), Binlog(CLIENT, MysqlOptions(server_id=7)), "shop.t")
 
 
-def test_a_copy_waits_for_the_last_transaction_of_the_last_window() -> None:
-    server = Server(ON)
-    assert anchor_of(server, CLIENT, SEALED) == SEALED and server.waited_for == ["uuid:1-9"]
+@pytest.mark.parametrize("sealed", [{}, SEALED, {**SEALED, "gtid": ""}])
+def test_the_anchor_of_a_copy_is_the_end_of_the_binlog_once_all_before_it_is_visible(sealed: dict[str, str]) -> None:
+    """The end of the last window may be an hour old: an ALTER since then would block the table with its first copy."""
+    server = Server(ON, owned="uuid:10#12", end=("binlog.000001", 900))
+    assert anchor_of(server, CLIENT, sealed) == position_of("binlog.000001", 900)
+    assert server.waited_for == ["uuid:10"]
+    asked = [query for query, _ in server.asked]
+    assert asked.index("SHOW BINARY LOG STATUS") < asked.index("SELECT @@GLOBAL.gtid_owned")
 
 
-def test_a_copy_after_a_window_without_global_ids_waits_for_all_that_is_logged() -> None:
-    """The ids were switched on since."""
-    server, sealed = Server(ON, owned="uuid:10#12"), {**SEALED, "gtid": ""}
-    assert anchor_of(server, CLIENT, sealed) == sealed and server.waited_for == ["uuid:10"]
+def test_a_server_whose_binlog_ends_before_the_last_window_is_not_copied() -> None:
+    with pytest.raises(SourceUnavailable, match="CPY007"):
+        anchor_of(Server(ON, end=("binlog.000001", 4)), CLIENT, SEALED)

@@ -48,8 +48,8 @@ EVENT_FORMATS = (
     Mutant(
         "a second full snapshot in a topic is taken for the first",
         "airflow_cdc_provider/core/log/snapshots.py",
-        "and any(other.topic == entry.topic and other.at_ms < entry.at_ms for other in everything)",
-        "and False",
+        "else any(other.topic == entry.topic and other.at_ms < entry.at_ms for other in everything)",
+        "else False",
         ("tests/core/test_snapshots.py",),
     ),
     Mutant(
