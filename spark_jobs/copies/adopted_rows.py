@@ -49,7 +49,7 @@ def adopted_rows(job: Job, work: TableWork, copy: Copy, current: TargetState) ->
     if copy.schema.key and (double := _double_key(rows, copy.schema.key)):
         raise ForeignTarget(_refused(copy, where, double, "one row per key, without NULL"))
     frame = target_frame(work, copy, rows, technical_columns(copy, task.rule, datetime.now(UTC)))
-    return CopiedRows(lambda: frame)
+    return CopiedRows(lambda: frame, taken_from=current)
 
 
 def _column_names(job: Job, work: TableWork, current: TargetState) -> list[str]:

@@ -25,6 +25,7 @@ from airflow_cdc_provider.core.spec.definition import Definition, OnDelete, Tabl
 from airflow_cdc_provider.core.table.merge_plan import DELETED, ORDER
 from airflow_cdc_provider.staging.open_store import open_log
 from airflow_cdc_provider.targets.sparksql.names import quoted
+from airflow_cdc_provider.targets.target import TargetState
 from spark_jobs.batches.row_files import as_in_file, read_frame
 from spark_jobs.batches.staged_columns import column_list
 from spark_jobs.copies.kept_splits import ROWS, KeepResults, kept_rows, write_rows
@@ -63,7 +64,7 @@ class CopiedRows:
     """``frame``: all rows as a Spark frame. ``in_driver``, ``in_tasks``: split by split as Arrow tables, by threads of
     the driver or by Spark's tasks; None where only a frame has all rows. ``progress``: how many rows have been read.
     ``order``: the columns by which the rows must still be sorted. ``high_cardinality``: columns with many distinct
-    values."""
+    values. ``taken_from``: the table of another owner whose rows these are."""
 
     frame: Callable[[], DataFrame]
     in_driver: EachSplit | None = None
@@ -71,6 +72,7 @@ class CopiedRows:
     progress: ReadProgress = lambda: None
     order: tuple[str, ...] = ()
     high_cardinality: tuple[str, ...] = ()
+    taken_from: TargetState | None = None
 
 
 @contextmanager

@@ -40,7 +40,7 @@ from airflow_cdc_provider.targets.delta.ddl import (
 from airflow_cdc_provider.targets.delta.names import path_table
 from airflow_cdc_provider.targets.delta.record_text import record_text
 from airflow_cdc_provider.targets.delta.target import DeltaTarget
-from airflow_cdc_provider.targets.fencing import has_commit, superseded_by
+from airflow_cdc_provider.targets.fencing import has_commit, superseded, superseded_by
 from airflow_cdc_provider.targets.needs_spark import NeedsSpark
 from airflow_cdc_provider.targets.sparksql.merge_sql import merge_sql, own_condition
 from airflow_cdc_provider.targets.target import TargetState
@@ -109,16 +109,21 @@ class DeltaWriter:
             commit = self._local_writer.copy(task, rows, rows.in_tasks, current)
         except NeedsSpark:
             commit = partial(self._copy_in_spark, task, rows.frame())
-        return partial(self._copy, task, commit)
+        return partial(self._copy, task, commit, rows.taken_from)
 
     def copy_locally(self, task: TableTask, rows: CopiedRows) -> CopyCommit:
         current = self._require_own_state(task)
-        return partial(self._copy, task, self._local_writer.copy(task, rows, rows.in_driver, current))
+        commit = self._local_writer.copy(task, rows, rows.in_driver, current)
+        return partial(self._copy, task, commit, rows.taken_from)
 
-    def _copy(self, task: TableTask, commit: CopyCommit, record: ControlRecord) -> int:
+    def _copy(self, task: TableTask, commit: CopyCommit, taken_from: TargetState | None, record: ControlRecord) -> int:
         """A crash before the commit leaves the old table, or none. A token that does not increase, or that another
-        attempt has claimed, is rejected: the caller has to raise the fence."""
+        attempt has claimed, is rejected: the caller has to raise the fence. So is a table of another owner
+        (``taken_from``) that was written since its rows were read."""
         current = self._require_own_state(task)
+        if taken_from is not None and current.version != taken_from.version:
+            found = f"version {current.version} of another program, and {taken_from.version} when its rows were read"
+            raise superseded(record, found)
         if self.tables.catalog:
             require_name_free(self.spark, self.tables.catalog, task.target, self.tables.locate(task.target))
         if (current.token is not None and record.token <= current.token) or not self.tables.log.write_control(record):

@@ -9,6 +9,13 @@ CONTINUED = "tests/spark/pipelines/first_copies/test_kept_postgres_splits.py::te
 
 FIRST_COPIES = (
     Mutant(
+        "a table is taken over without the rows that another program writes meanwhile",
+        "airflow_cdc_provider/targets/database/target.py",
+        "if found != swap.record.rows:",
+        "if found == -1:",
+        ("tests/spark/pipelines/first_copies/test_taken_over.py",),
+    ),
+    Mutant(
         "a copy is committed with files that were removed",
         "spark_jobs/writers/delta_local.py",
         "        self._require_files(task, adds)\n",
@@ -27,7 +34,7 @@ FIRST_COPIES = (
         "airflow_cdc_provider/connectors/sources/mysql/copy.py",
         "    wait_for_logged(connection, client)\n    return anchor",
         "    return anchor",
-        ("tests/connectors/test_mysql_anchors.py",),
+        ("tests/connectors/test_mysql_commit_order.py",),
     ),
     Mutant(
         "a copy lacks a column that was added before its anchor",

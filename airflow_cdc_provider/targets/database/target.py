@@ -54,7 +54,7 @@ from airflow_cdc_provider.targets.database.server import (
 )
 from airflow_cdc_provider.targets.database.sql import Sql
 from airflow_cdc_provider.targets.database.text_loads import delete_loads
-from airflow_cdc_provider.targets.fencing import claim_fence, has_commit, superseded_by
+from airflow_cdc_provider.targets.fencing import claim_fence, has_commit, superseded, superseded_by
 from airflow_cdc_provider.targets.missing_rows import row_missing_in
 from airflow_cdc_provider.targets.restrictions import Restriction
 from airflow_cdc_provider.targets.target import TargetState
@@ -351,6 +351,16 @@ class DatabaseTarget(UnversionedTarget):
         if found != loaded.rows:
             raise errors.incomplete_load(self.locate(loaded.table), found, loaded.rows)
 
+    def _require_all_taken_over(self, cursor: Any, swap: Swap) -> None:
+        """Raises Fenced where another program has written a table that is taken over since its rows were read."""
+        if not swap.expected.exists or swap.expected.control is not None:
+            return
+        cursor.execute(f"SELECT count(*) FROM {self.sql.table(swap.target_table)}")
+        (found,) = cursor.fetchone()
+        if found != swap.record.rows:
+            read = f"{found:,} rows, and {swap.record.rows:,} when they were read"
+            raise superseded(swap.record, f"another program: {read}")
+
     def _require_fit(self, cursor: Any, commit: Commit, schema: TableSchema) -> None:
         """Raises Blocked where the table would not keep the values."""
         if found := self._changes_of_rows(cursor, commit.target_table, schema):
@@ -387,6 +397,7 @@ class DatabaseTarget(UnversionedTarget):
             with self._one_transaction(cursor):
                 self.require_unchanged(cursor, table, swap.expected, record)
                 self._require_loaded(cursor, swap.loaded)
+                self._require_all_taken_over(cursor, swap)
                 for command in swap.commands(self.sql):
                     command.execute(cursor)
                 raised = None if self.server.swaps_under_lock else swap.raise_fence(self.sql)

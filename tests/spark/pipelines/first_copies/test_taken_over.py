@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -14,6 +15,8 @@ from airflow_cdc_provider.core.spec.definition import TableRule, Target
 from airflow_cdc_provider.core.spec.snapshot import Snapshot, SnapshotMode
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
+from spark_jobs import snapshot
+from spark_jobs.writers import database
 from tests.spark.databases import Database, new_schema
 from tests.spark.pipelines.first_copies.test_extents import CHANGES, MAKE, Extents
 from tests.spark.pipelines.schema_changes.test_policies import DATABASE, execute, policy_definition, source_database
@@ -59,25 +62,33 @@ def taken(
     postgres: EmbeddedPostgres, spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest
 ) -> Iterator[Extents]:
     kind = request.param
+    server = request.getfixturevalue("mariadb") if kind == "mysql" else postgres
+    with existing_tables(kind, server, postgres, spark, tmp_path, TABLES) as made:
+        for _ in range(2):
+            made.run()
+        yield made
+
+
+@contextlib.contextmanager
+def existing_tables(
+    kind: str, server: Any, postgres: EmbeddedPostgres, spark: SparkSession, tmp_path: Path, tables: tuple[str, ...]
+) -> Iterator[Extents]:
+    """``server``: of the target."""
     with contextlib.ExitStack() as stack:
         database = None
         if kind != "delta":
-            server = postgres if kind == "postgres" else request.getfixturevalue("mariadb")
             database = stack.enter_context(new_schema(kind, server, DATABASE))
         make_existing(spark, database, tmp_path / "lake")
         source = stack.enter_context(source_database(postgres, ()))
-        for table in TABLES:
+        for table in tables:
             execute(source, table, MAKE)
         target = database.target if database else Target(kind, f"{tmp_path}/lake")
         rules = tuple(
             TableRule(f"public.{table}", snapshot=Snapshot(SnapshotMode.NEVER), columns=COLUMNS.get(table, Columns()))
-            for table in TABLES
+            for table in tables
         )
         definition = policy_definition(tmp_path, target, rules)
-        made = Extents(tmp_path, spark, definition, "public", kind=kind, server=postgres, database=database)
-        for _ in range(2):
-            made.run()
-        yield made
+        yield Extents(tmp_path, spark, definition, "public", kind=kind, server=postgres, database=database)
 
 
 def test_a_table_keeps_its_rows_and_gets_every_change(taken: Extents) -> None:
@@ -98,3 +109,30 @@ def test_a_table_that_cannot_be_taken_over_is_not_touched(taken: Extents) -> Non
         assert row.state is TableState.BLOCKED and "CPY023" in row.error and found in row.error, row.error
         assert not taken.replicator().targets.only.state(f"public.{table}", table).control
     assert taken.ids("double") == [1, 1] and taken.ids("narrow") == [1]
+
+
+@pytest.mark.parametrize("kind", ["postgres", "delta"])
+def test_a_row_that_another_program_writes_while_the_table_is_taken_over_is_not_lost(
+    postgres: EmbeddedPostgres, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """Between the read of the rows and the commit."""
+    place, name = (snapshot, "require_not_paused") if kind == "delta" else (database, "index_shadow_table")
+    function, written = getattr(place, name), list[bool]()
+    with existing_tables(kind, postgres, postgres, spark, tmp_path, ("loaded",)) as made:
+
+        def write_first(*given: Any) -> None:
+            if not written and made.database is None:
+                row = spark.sql("SELECT 77 AS id, 7 AS a, DATE'2026-01-02' AS d, 'late' AS v")
+                row.write.format("delta").mode("append").save(str(tmp_path / "lake" / "loaded"))
+            elif not written and made.database is not None:
+                loaded = f"{made.database.schema}.loaded"
+                made.database.execute(f"INSERT INTO {loaded} VALUES (77, 7, '2026-01-02', 'late')")
+            written.append(True)
+            function(*given)
+
+        monkeypatch.setattr(place, name, write_first)
+        made.run()
+        assert written and made.row("loaded").state is not TableState.REPLICATING
+        made.run()
+        assert made.row("loaded").state is TableState.REPLICATING
+        assert made.ids("loaded") == [1, 2, 77, 99]
