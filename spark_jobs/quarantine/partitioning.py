@@ -5,7 +5,7 @@ has no values, or where records wait already; in any other batch all records are
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
@@ -150,14 +150,18 @@ class RecordPartitioner(Generic[E]):
         if fetch.open:
             entries = entries.without(record_key(one.record) for one in fetch.open)
         if fetch.rows:
-            entries = self._without_superseded(entries, fetch.rows).union(self._of(entries, fetch.rows))
+            entries = self._without_superseded(entries, fetch.rows, fetch.orphans)
+            entries = entries.union(self._of(entries, fetch.rows))
         return entries
 
-    def _without_superseded(self, entries: E, fetched: Sequence[ChangeRecord]) -> E:
+    def _without_superseded(self, entries: E, fetched: Sequence[ChangeRecord], orphans: Set[str] = frozenset()) -> E:
         """A history has every change that the source sent. Like a full copy, a fetched row may contain later changes,
-        which are applied again. A row that is fetched because the table lacks it replaces the changes without it."""
-        every_change = self._keeps_changes and not self.batch.searches_orphans
-        return entries.without_fetched(fetched) if every_change else entries.without_superseded(fetched)
+        which are applied again. A row that the table lacks (``orphans``) replaces the changes that came without it."""
+        if not self._keeps_changes:
+            return entries.without_superseded(fetched)
+        of_orphans = [row for row in fetched if own_key(row) in orphans]
+        others = [row for row in fetched if own_key(row) not in orphans]
+        return entries.without_superseded(of_orphans).without_fetched(others)
 
     def _of(self, entries: E, records: Iterable[ChangeRecord]) -> E:
         return entries.of(map(CarriedRecord, records))
@@ -183,6 +187,7 @@ class RecordPartitioner(Generic[E]):
         if dirty:
             fetch = refetch.fetch_rows(self.batch.job, self.batch.task, self.batch.plan.schema, dirty)
             fetch = self._representable(fetch, dirty, entries)
+        fetch = replace(fetch, orphans=frozenset(orphan.key for orphan in orphans))
         if not self._ignores_deletes:
             return fetch
         replaced = settled_marks(entries, list(needless), ignore_deletes=True)

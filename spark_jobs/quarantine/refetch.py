@@ -55,12 +55,14 @@ class DirtyKey:
 @dataclass(frozen=True)
 class FetchedRows:
     """``rows`` replace the missing changes: complete rows, or deletes. ``open``: keys without an answer, and why.
-    ``last_known``: incomplete changes of rows that the source has deleted and the copy keeps."""
+    ``last_known``: incomplete changes of rows that the source has deleted and the copy keeps. ``orphans``: the keys of
+    rows that were fetched because the table lacks them."""
 
     rows: tuple[ChangeRecord, ...] = ()
     open: tuple[DirtyKey, ...] = ()
     error: Retryable | None = None
     last_known: tuple[ChangeRecord, ...] = ()
+    orphans: frozenset[str] = frozenset()
 
     @property
     def kept(self) -> tuple[ChangeRecord, ...]:

@@ -67,8 +67,8 @@ HISTORY = (
     Mutant(
         "a row that is fetched replaces changes of a history",
         "spark_jobs/quarantine/partitioning.py",
-        "entries.without_fetched(fetched) if every_change else entries.without_superseded(fetched)",
-        "entries.without_superseded(fetched)",
+        "        if not self._keeps_changes:\n            return entries.without_superseded(fetched)",
+        "        return entries.without_superseded(fetched)",
         ("tests/spark/test_dirty_keys.py::test_a_history_has_the_changes_around_a_row_that_is_fetched",),
     ),
     Mutant(
