@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
-from airflow_cdc_provider.core.errors import CheckFailed
+from airflow_cdc_provider.core.errors import CheckFailed, TargetUnavailable
 from airflow_cdc_provider.core.spec.definition import OnDelete, Target
 from airflow_cdc_provider.core.table.merge_plan import (
     DELETED,
@@ -25,11 +25,12 @@ from airflow_cdc_provider.core.table.merge_plan import (
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.targets.database.merge_sql import merge_statements
 from airflow_cdc_provider.targets.database.sql import column_list
-from airflow_cdc_provider.targets.database.stage import folder
+from airflow_cdc_provider.targets.database.stage import Stage, folder
 from airflow_cdc_provider.targets.redshift.catalog import grant
 from airflow_cdc_provider.targets.redshift.files import load_statements, typed, unload_statement
 from airflow_cdc_provider.targets.redshift.options import Json, RedshiftOptions
-from airflow_cdc_provider.targets.redshift.session import login, tls_warnings
+from airflow_cdc_provider.targets.redshift.server import RedshiftServer
+from airflow_cdc_provider.targets.redshift.session import library, login, tls_warnings
 from airflow_cdc_provider.targets.redshift.sql import RedshiftSql
 
 ID = Column("id", LogicalType(Kind.INT64), nullable=False)
@@ -329,3 +330,36 @@ def test_disabled_verification_is_reported(extra: dict[str, Any], found: str) ->
     (problem,) = tls_warnings(connection(**extra))
     assert problem.code == "CON041" and problem.found.startswith(found)
     assert tls_warnings(connection()) == []
+
+
+WLM = 'Query (12) cancelled by WLM abort action of Query Monitoring Rule "long".'
+
+
+SERVER = RedshiftServer(
+    ConnectionInfo("r", "h", 5439, "u", "p", "d"),
+    RedshiftOptions("shop", "s3://lake/x"),
+    Stage("s3://lake/x", ConnectionInfo()),
+    "shop",
+)
+
+
+class Cancelling:
+    """A cursor whose statements, except for SET, are cancelled."""
+
+    def execute(self, statement: str, values: object = None) -> None:
+        if not statement.startswith("SET "):
+            raise library().ProgrammingError({"C": "57014", "M": WLM})
+
+
+@pytest.mark.parametrize("message", [WLM, "Query (28572825) cancelled on user's request"])
+def test_a_cancelled_query_is_no_second_writer(message: str) -> None:
+    (problem,) = SERVER._translate(library().ProgrammingError({"C": "57014", "M": message})).problems
+    assert (problem.code, message in problem.found) == ("TGT092", True)
+    assert "cdc:shop:*" in problem.do and "stl_wlm_rule_action" in problem.do
+
+
+def test_a_lock_that_is_not_free_in_time_is_that_of_a_second_writer() -> None:
+    with pytest.raises(TargetUnavailable) as caught:
+        SERVER.lock_table(Cancelling(), "t")
+    (problem,) = caught.value.problems
+    assert (problem.code, "idle" in problem.do) == ("TGT065", False)

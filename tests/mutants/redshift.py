@@ -16,6 +16,13 @@ def commits(test: str) -> tuple[str]:
 
 REDSHIFT_TARGET = (
     Mutant(
+        "a query that WLM cancels waits for a second writer",
+        SERVER,
+        "return errors.failed(self.address, text, self._cancelled())",
+        "return errors.busy(self.address, text)",
+        TEXTS,
+    ),
+    Mutant(
         "the row of a DELETE is named inside names and texts, too",
         SQL,
         """    def delete_where(self, target: str, condition: str) -> str:

@@ -89,8 +89,9 @@ def over_quota(address: str, found: str) -> TargetUnavailable:
     return TargetUnavailable.of("TGT068", "the target limits the rate of jobs", address, found, do=do)
 
 
-def busy(address: str, found: str) -> TargetUnavailable:
-    do = "nothing: the next run tries again; the server ends an idle session after a minute"
+def busy(address: str, found: str, ends_idle: bool = False) -> TargetUnavailable:
+    """``ends_idle``: the server ends a session of ours that does nothing for ``IDLE_LIMIT_S``."""
+    do = f"nothing: the next run tries again{'; the server ends an idle session after a minute' if ends_idle else ''}"
     return TargetUnavailable.of(BUSY, "another commit to the table is in progress", address, found, do=do)
 
 

@@ -150,7 +150,7 @@ class MysqlServer(NamedLocks):
     def _lock(self, cursor: Any, name: str) -> None:
         cursor.execute("SELECT GET_LOCK(%s, %s)", (hashlib.sha256(name.encode()).hexdigest()[:40], LOCK_LIMIT_S))
         if cursor.fetchone()[0] != 1:
-            raise errors.busy(self.address, f"no lock within {LOCK_LIMIT_S} s")
+            raise errors.busy(self.address, f"no lock within {LOCK_LIMIT_S} s", ends_idle=True)
 
     def index_and_analyze(self, cursor: Any, table: str, index: Sequence[str], unique: bool, constraint: str) -> None:
         names, full = ", ".join(map(self.sql.quoted, index)), self.sql.table(table)
@@ -266,7 +266,7 @@ class MysqlServer(NamedLocks):
         pymysql = _pymysql()
         code, text = error_code(error), code_and_message(error)
         if code in LOCK_WAIT:
-            return errors.busy(self.address, text)
+            return errors.busy(self.address, text, ends_idle=True)
         if constraint := CONSTRAINTS.get(str(code)):
             return errors.value_rejected(self.address, text, constraint.do)
         if code in VALUE_REJECTED or isinstance(error, pymysql.DataError | pymysql.IntegrityError):

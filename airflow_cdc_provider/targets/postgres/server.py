@@ -274,7 +274,7 @@ class PostgresServer(NamedLocks):
             case psycopg.errors.DependentObjectsStillExist():
                 return errors.dependent_objects(self.address, error.diag.message_detail or text)
             case psycopg.errors.LockNotAvailable():
-                return errors.busy(self.address, text)
+                return errors.busy(self.address, text, ends_idle=True)
             case psycopg.IntegrityError():
                 return errors.value_rejected(self.address, text, meaning(error.sqlstate).do)
             case psycopg.DataError() | psycopg.errors.ProgramLimitExceeded():

@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 import pyarrow
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.connections.error_classes import ErrorClass, Meaning
 from airflow_cdc_provider.core.connections.postgres_errors import meaning
 from airflow_cdc_provider.core.errors import CdcError, Problem, TargetUnavailable
 from airflow_cdc_provider.core.failpoints import failpoint
@@ -120,9 +121,21 @@ class RedshiftServer:
         self._lock(cursor, LOCK)
 
     def _lock(self, cursor: Any, table: str) -> None:
-        limit_statements(cursor, LOCK_LIMIT_S)
-        cursor.execute(f"LOCK {self.sql.table(table)}")
+        with self._limited(cursor, LOCK_LIMIT_S):
+            cursor.execute(f"LOCK {self.sql.table(table)}")
         limit_statements(cursor, 0)
+
+    @contextmanager
+    def _limited(self, cursor: Any, seconds: int) -> Iterator[None]:
+        """Statements that give up after this time. Only here is it our own limit that cancels one."""
+        limit_statements(cursor, seconds)
+        try:
+            yield
+        except library().Error as error:
+            state, text = described(error)
+            if state == CANCELED:
+                raise errors.busy(self.address, text) from error
+            raise
 
     def index_and_analyze(self, cursor: Any, table: str, index: Sequence[str], unique: bool, constraint: str) -> None:
         """Redshift has no indexes; a load into an empty table updates its statistics."""
@@ -131,17 +144,17 @@ class RedshiftServer:
         """All in the open transaction. Privileges on the old copy are granted on the new one."""
         cursor, full = connection.cursor(), self.sql.table(table)
         grants: list[str] = []
-        limit_statements(cursor, SWAP_LIMIT_S)
-        failpoint("copy.before_swap")
-        if exists:
-            cursor.execute(GRANTS, (self.sql.stored(self.schema), self.sql.stored(table)))
-            grants = [grant(full, *row) for row in cursor.fetchall()]
-            cursor.execute(f"DROP TABLE {full}")
-        cursor.execute(f"ALTER TABLE {self.sql.table(shadow)} RENAME TO {self.sql.quoted(table)}")
-        for statement in grants:
-            cursor.execute(statement)
-        failpoint("copy.in_swap")
-        connection.commit()
+        with self._limited(cursor, SWAP_LIMIT_S):
+            failpoint("copy.before_swap")
+            if exists:
+                cursor.execute(GRANTS, (self.sql.stored(self.schema), self.sql.stored(table)))
+                grants = [grant(full, *row) for row in cursor.fetchall()]
+                cursor.execute(f"DROP TABLE {full}")
+            cursor.execute(f"ALTER TABLE {self.sql.table(shadow)} RENAME TO {self.sql.quoted(table)}")
+            for statement in grants:
+                cursor.execute(statement)
+            failpoint("copy.in_swap")
+            connection.commit()
         failpoint("copy.after_swap")
         self.stage.delete(shadow)
 
@@ -150,9 +163,9 @@ class RedshiftServer:
         try:
             with self.session("clean") as other:
                 cursor = other.cursor()
-                limit_statements(cursor, DROP_LIMIT_S)
-                cursor.execute(f"DROP TABLE IF EXISTS {self.sql.table(table)}")
-                other.commit()
+                with self._limited(cursor, DROP_LIMIT_S):
+                    cursor.execute(f"DROP TABLE IF EXISTS {self.sql.table(table)}")
+                    other.commit()
         except TargetUnavailable as error:
             if error.problems[0].code != errors.BUSY:
                 raise
@@ -233,6 +246,11 @@ class RedshiftServer:
             f" GRANT ASSUMEROLE ON {role} TO {self._user()} FOR COPY, UNLOAD;"
         )
 
+    def _cancelled(self) -> Meaning:
+        groups = f"the query groups cdc:{self.replicator}:*"
+        do = f"look for the rule in stl_wlm_rule_action, or for a timeout of WLM, and raise it for {groups}"
+        return Meaning(ErrorClass.LIMIT, f"WLM or an administrator cancelled the query: {do}")
+
     def _user(self) -> str:
         return self.sql.quoted(user(self.info))
 
@@ -242,13 +260,11 @@ class RedshiftServer:
 
     def _translate(self, error: Exception) -> CdcError:
         """The driver gives the fields of a server's error as a mapping. Its detail may quote values."""
-        fields = error.args[0] if error.args and isinstance(error.args[0], dict) else {}
-        state, message = str(fields.get("C", "")), str(fields.get("M", "")).strip().split("\n")[0]
-        text = f"{state}: {message}"
-        if not fields:
+        state, text = described(error)
+        if not text:
             first, *_ = str(error).splitlines() or [""]
             return errors.unreachable(self.address, f"{type(error).__name__}: {first}"[:300])
-        if state in CONFLICT_STATES or CONFLICT.match(message):
+        if state in CONFLICT_STATES or CONFLICT.match(text.removeprefix(f"{state}: ")):
             return errors.conflict(self.address, text)
         if state in NO_LOGIN:
             return errors.login_rejected(self.address, text, self.info.connection_id)
@@ -257,11 +273,18 @@ class RedshiftServer:
         if state == DEPENDENT:
             return errors.dependent_objects(self.address, text)
         if state == CANCELED:
-            return errors.busy(self.address, text)
+            return errors.failed(self.address, text, self._cancelled())
         if state.startswith(VALUE_CLASSES):
             do = "exclude the column in tables.columns, or correct the value at the source and resync"
             return errors.value_rejected(self.address, text, do)
         return errors.failed(self.address, text, meaning(state), self.grants())
+
+
+def described(error: Exception) -> tuple[str, str]:
+    """The state of a server's error, and both state and message; empty if it is not the server's."""
+    fields = error.args[0] if error.args and isinstance(error.args[0], dict) else {}
+    state, message = str(fields.get("C", "")), str(fields.get("M", "")).strip().split("\n")[0]
+    return state, f"{state}: {message}" if fields else ""
 
 
 def limit_statements(cursor: Any, seconds: int) -> None:
