@@ -117,7 +117,20 @@ class Builder:
                 values[name] = self.build(hints[name], given[name][1], (*path, name), known[name].metadata)
             except Unusable:
                 valid = False
+        for name, value in values.items():
+            needed = known[name].metadata.get("needs", "")
+            if needed and needed not in given and value != known[name].default:
+                self._without_effect(name, needed, given[name][0])
         return values, valid
+
+    def _without_effect(self, name: str, needed: str, key: Scalar) -> None:
+        self.report.problem(
+            "DEF105",
+            f"`{name}` has no effect without `{needed}`",
+            key.at,
+            found=f"no `{needed}`",
+            do=f"add `{needed}`, or remove `{name}`",
+        )
 
     def _unknown_keys(self, unknown: list[Scalar], known: Map[str, Field[Any]]) -> set[str]:
         """Report unknown keys. Returns the known keys that are probably intended, which are not reported as missing."""

@@ -23,6 +23,7 @@ from airflow_cdc_provider.core.spec.definition import (
 from airflow_cdc_provider.core.spec.routing import has_placeholders
 from airflow_cdc_provider.core.spec.selected_columns import selects
 from airflow_cdc_provider.core.spec.selection import RESERVED_PREFIX, is_pattern
+from airflow_cdc_provider.core.storage.locations import FOLDER, parse_location
 from airflow_cdc_provider.loader.builder import Builder, Path
 from airflow_cdc_provider.loader.history_checks import check_history, check_logs
 from airflow_cdc_provider.loader.locations import finder
@@ -55,6 +56,10 @@ def check(builder: Builder) -> None:
                 _check_source(value, at, builder.report)
             case Target():
                 _check_target(value, at, builder.report)
+                if "connection" not in location_keys(value.type).any_of:
+                    _check_folder(value, at, builder.report)
+            case Staging():
+                _check_folder(value, at, builder.report)
             case TableRule():
                 _check_rule(value, at, builder.report)
             case _:
@@ -145,6 +150,19 @@ def _check_target(target: Target, at: Callable[..., YamlLocation], report: Repor
     for key, what, allowed in option_conflicts(target) if option_conflicts else ():
         found = str(getattr(target, key, target.options.get(key, "")))
         report.problem("DEF051", what, at(key), found=shown(found), allowed=allowed)
+
+
+def _check_folder(folder: Target | Staging, at: Callable[..., YamlLocation], report: Report) -> None:
+    """A bucket without its scheme would be a folder of each worker."""
+    if folder.connection and folder.location and parse_location(folder.location).scheme == FOLDER:
+        report.problem(
+            "DEF105",
+            "`connection` has no effect on a folder",
+            at("connection"),
+            found=f"`location` {shown(folder.location)}",
+            allowed="a `connection` for a bucket: s3://, gs:// or abfss://",
+            do="write the location as a URL, or remove `connection`",
+        )
 
 
 def _check_texts(rules: Mapping[Path, TableRule], builder: Builder) -> None:

@@ -81,6 +81,13 @@ FILES = (
         ("tests/provider/test_draft_values.py",),
     ),
     Mutant(
+        "a key without effect is accepted",
+        "airflow_cdc_provider/loader/builder.py",
+        "if needed and needed not in given and value != known[name].default:",
+        "if False:",
+        ("tests/provider/test_loader_mistakes.py",),
+    ),
+    Mutant(
         "a table whose name has the word token has no timestamp column of its own",
         "airflow_cdc_provider/loader/builder.py",
         'are_names = form in COLUMN_FORMS or more.get("keys") == NAMES',

@@ -16,7 +16,8 @@ def doc(text: str, default: Any = ..., **more: Any) -> Any:
     and ``maximum`` of a number, ``non_empty`` (a list that is given must have an entry), ``choices`` (a registry of
     types), ``inline`` (accepts the keys that the class does not define), ``keys`` of a
     mapping without a form (``names``: they are names of the user's own, such as `access_tokens`, which say nothing of
-    their values; else a key that names a secret is refused)."""
+    their values; else a key that names a secret is refused), ``needs`` (the key beside it without
+    which it has no effect, unless it has its default)."""
     metadata = {"doc": text, **more}
     if default is ...:
         return field(metadata=metadata)

@@ -26,6 +26,7 @@ class Verify:
         "What happens to rows that differ: `off` reports them, `ask` waits for an operator's answer, `on` reads them "
         "from the source again and merges them.",
         OnDifference.OFF,
+        needs="every",
     )
     sample: float = doc(
         "Fraction of a table's rows (0.001 to 1) that a scheduled comparison covers. The next one continues where it "
@@ -33,4 +34,5 @@ class Verify:
         1.0,
         minimum=0.001,
         maximum=1,
+        needs="every",
     )
