@@ -145,7 +145,7 @@ def test_files_are_loaded_by_name_and_every_text_is_cast() -> None:
         " $1:c0::VARCHAR::NUMBER(19,0), TO_BINARY($1:c1::VARCHAR, 'HEX'),"
         " ($1:c2::VARCHAR || '+00:00')::TIMESTAMP_TZ(6), $1:c3::VARCHAR, $1:c4::VARCHAR::BOOLEAN"
         """ FROM @"DB"."shop"."_CDC_STAGE"/STAGED) FILES = ('x.parquet', 'it''s.parquet')"""
-        " FILE_FORMAT = (TYPE = PARQUET) ON_ERROR = ABORT_STATEMENT"
+        " FILE_FORMAT = (TYPE = PARQUET NULL_IF = ()) ON_ERROR = ABORT_STATEMENT"
     )
     many = copy_statements(SQL, "staged", schema, ["id"], folder, [f"{n}.parquet" for n in range(FILES_AT_ONCE + 1)])
     assert [statement.count(".parquet'") for statement in many] == [FILES_AT_ONCE, 1]

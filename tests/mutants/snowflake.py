@@ -19,6 +19,13 @@ def contract(test: str) -> tuple[str]:
 
 SNOWFLAKE_TARGET = (
     Mutant(
+        "Snowflake decides which texts are NULL",
+        f"{SNOWFLAKE}/stage.py",
+        "TYPE = PARQUET NULL_IF = ()",
+        "TYPE = PARQUET",
+        TEXTS,
+    ),
+    Mutant(
         "a document with a member twice stops its table",
         f"{SNOWFLAKE}/sql.py",
         """PARSE_JSON({text}, 'd')""",

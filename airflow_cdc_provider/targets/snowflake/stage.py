@@ -22,6 +22,9 @@ from airflow_cdc_provider.targets.database.row_texts import as_texts
 from airflow_cdc_provider.targets.snowflake.sql import SnowflakeSql, exactly, text_literal
 
 STAGE = "_cdc_stage"
+FORMAT = "TYPE = PARQUET NULL_IF = ()"
+"""By default a text that is \\N may be loaded as NULL."""
+
 FILES_AT_ONCE = 1_000
 """The limit of FILES in one COPY."""
 
@@ -74,7 +77,7 @@ def copy_statements(
     head = f"COPY INTO {sql.table(table)} ({names}) FROM (SELECT {values} FROM {folder})"
     chunks = [files[start : start + FILES_AT_ONCE] for start in range(0, len(files), FILES_AT_ONCE)]
     listed = (", ".join(map(text_literal, chunk)) for chunk in chunks)
-    return [f"{head} FILES = ({one}) FILE_FORMAT = (TYPE = PARQUET) ON_ERROR = ABORT_STATEMENT" for one in listed]
+    return [f"{head} FILES = ({one}) FILE_FORMAT = ({FORMAT}) ON_ERROR = ABORT_STATEMENT" for one in listed]
 
 
 def _value(sql: SnowflakeSql, schema: TableSchema, name: str, text: str) -> str:
