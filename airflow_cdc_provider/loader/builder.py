@@ -12,6 +12,7 @@ import typing
 from collections.abc import Mapping as Map
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from datetime import timedelta
+from decimal import Decimal
 from enum import StrEnum
 from functools import cache
 from typing import Any, NoReturn
@@ -30,8 +31,9 @@ Given = dict[str, tuple[Scalar, Node]]
 INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]{0,17})")
 DECIMAL = re.compile(r"[-+]?((0|[1-9][0-9]{0,40})(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?")
 COLUMN_FORMS = frozenset({"cast", "column"})
-NAMES = "names"
 """Forms of mappings whose keys are names of columns, of any text."""
+
+NAMES = "names"
 
 NOTHING_MORE: Map[str, Any] = types.MappingProxyType({})
 
@@ -268,6 +270,16 @@ class Builder:
         value: int | float = kind(node.text)
         if not math.isfinite(value):
             self._refuse("DEF038", "not a finite number", node, found=shown(node.text))
+        if isinstance(value, float) and Decimal(repr(value)) != Decimal(node.text):
+            found, allowed = shown(node.text), "at most 17 digits; a text, for a column of decimals"
+            self._refuse(
+                "DEF106",
+                "a number with more digits than are kept",
+                node,
+                found=found,
+                allowed=allowed,
+                do="put it in quotes",
+            )
         if not more.get("minimum", value) <= value <= more.get("maximum", value):
             rule = FORMS.get(more.get("form", ""))
             allowed = rule.allowed if rule else f"{more['minimum']} to {more['maximum']}"

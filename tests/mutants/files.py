@@ -81,6 +81,13 @@ FILES = (
         ("tests/provider/test_draft_values.py",),
     ),
     Mutant(
+        "a number of a filter is rounded",
+        "airflow_cdc_provider/loader/builder.py",
+        "if isinstance(value, float) and Decimal(repr(value)) != Decimal(node.text):",
+        "if False:",
+        ("tests/provider/test_loader_mistakes.py",),
+    ),
+    Mutant(
         "a key without effect is accepted",
         "airflow_cdc_provider/loader/builder.py",
         "if needed and needed not in given and value != known[name].default:",

@@ -129,6 +129,15 @@ def test_a_cron_expression_may_name_months_and_weekdays_or_be_a_preset(schedule:
     assert load(swap('"*/5 * * * *"', f'"{schedule}"')).schedule == schedule
 
 
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("0.1", 0.1), ("1e3", 1000.0), ("1.50", 1.5), ("'12345678901234567.89'", "12345678901234567.89")],
+)
+def test_a_number_of_a_filter_is_exact_or_a_text(text: str, value: object) -> None:
+    (condition,) = load(rule(f"where: [{{column: a, op: '<=', value: {text}}}]")).tables[0].where
+    assert condition.value == value
+
+
 POLLED = "{type: jdbc_poll, connection: c, driver: postgresql+psycopg, timestamp_column: at, timestamp_columns: %s}"
 
 

@@ -161,6 +161,12 @@ BAD = [
     ("D-24 a reserved column", rule("key: [_cdc_order]"), "DEF026", "7:11"),
     ("D-24 a reserved target name", rule("target: _CDC_x"), "DEF013", "7:13"),
     ("D-25 SQL as a filter", rule("where: state = 'open'"), "DEF027", "7:12"),
+    (
+        "a number with more digits than a double has",
+        rule("where: [{column: a, op: '<=', value: 12345678901234567.89}]"),
+        "DEF106",
+        "7:42",
+    ),
     ("D-25 a filter without value", rule("where: [{column: a, op: '='}]"), "DEF027", "7:13"),
     ("D-25 a filter with a value too many", rule("where: [{column: a, op: is null, value: 1}]"), "DEF027", "7:45"),
     ("D-25 one value for a list", rule("where: [{column: a, op: in, value: 1}]"), "DEF027", "7:40"),
