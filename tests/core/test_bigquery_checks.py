@@ -47,10 +47,11 @@ def by(column: str, unit: PartitionUnit = PartitionUnit.DAY, **more: int) -> tup
 
 def test_the_grants_are_statements_and_commands_and_include_the_bucket_of_a_stage() -> None:
     member = "serviceAccount:cdc@p.iam.gserviceaccount.com"
-    dataset, jobs = needed_grants(member, "p.shop", "paying", "").split("; and ")
+    dataset, jobs, reads = needed_grants(member, "p.shop", "paying", "").split("; and ")
     assert dataset == f'GRANT `roles/bigquery.dataEditor` ON SCHEMA `p`.`shop` TO "{member}"'
     assert jobs == f"gcloud projects add-iam-policy-binding paying --member={member} --role=roles/bigquery.jobUser"
-    assert needed_grants(member, "p.shop", "paying", "gs://loading/cdc/a").split("; and ")[2] == (
+    assert reads == jobs.replace("jobUser", "readSessionUser"), "without it rows are read page by page"
+    assert needed_grants(member, "p.shop", "paying", "gs://loading/cdc/a").split("; and ")[3] == (
         f"gcloud storage buckets add-iam-policy-binding gs://loading --member={member} --role=roles/storage.objectUser"
     )
 

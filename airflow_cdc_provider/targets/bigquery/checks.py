@@ -58,9 +58,11 @@ def needed_grants(member: str, dataset: str, paying: str, stage: str) -> str:
     """Statements and commands that grant what the jobs need. ``dataset``: with its project. ``paying``: the project
     that runs the jobs. ``stage``: a folder in Cloud Storage, or empty."""
     project, _, name = dataset.partition(".")
+    of_project = f"gcloud projects add-iam-policy-binding {paying} --member={member} --role=roles/bigquery"
     grants = [
         f'GRANT `roles/bigquery.dataEditor` ON SCHEMA {names.quoted(project, name)} TO "{member}"',
-        f"gcloud projects add-iam-policy-binding {paying} --member={member} --role=roles/bigquery.jobUser",
+        f"{of_project}.jobUser",
+        f"{of_project}.readSessionUser",
     ]
     if stage:
         bucket = "/".join(stage.split("/")[:3])
