@@ -105,6 +105,19 @@ def foreign_table(location: str) -> Problem:
     return Problem("TGT012", "the target table belongs to something else", location, found, do=do)
 
 
+def lost_rows(where: str, found: Sequence[str]) -> Problem:
+    return Problem(
+        "TGT101",
+        "the server deletes rows of the table, or the whole table, when a time is over",
+        where,
+        ", ".join(found),
+        "no expiration of a table, its partitions or its rows",
+        do="remove it by ALTER TABLE (SET OPTIONS to NULL, DROP ROW DELETION POLICY), then copy the table again, since"
+        " rows may be gone: airflow cdc resync",
+        data="nothing was written to it; its changes are kept in the change log",
+    )
+
+
 def rows_do_not_fit(table: str, location: str, found: str) -> Blocked:
     """The error of a copy whose columns the table that it shares with others does not have."""
     return Blocked.of(

@@ -127,7 +127,7 @@ class World:
             found = list(
                 snapshot.execute_sql(TABLES, parameters, dict.fromkeys(parameters, spanner.param_types.STRING))
             )
-        return {name for name, _ in found} - {CONTROL, PARTS, CUT}
+        return {name for name, *_ in found} - {CONTROL, PARTS, CUT}
 
     def task(self, schema: TableSchema = SCHEMA, target: str = "t", **rule: Any) -> TableTask:
         return TableTask("public.t", target, schema, TableRule("public.t", **rule), "", TableState.PENDING)

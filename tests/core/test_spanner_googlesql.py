@@ -20,7 +20,7 @@ pytestmark = pytest.mark.nightly
 
 TEXT = "STRING"
 NAMES: dict[str, tuple[str, ...]] = {
-    "tables": ("table_schema", "table_name", "table_type"),
+    "tables": ("table_schema", "table_name", "table_type", "row_deletion_policy_expression"),
     "table_constraints": ("table_schema", "table_name", "constraint_name"),
     "columns": ("table_schema", "table_name", "column_name"),
     "indexes": ("table_schema", "table_name", "index_name", "index_type"),

@@ -34,7 +34,7 @@ BIGQUERY = (
     Mutant(
         "a table whose partitions expire takes changes",
         "airflow_cdc_provider/targets/database/target.py",
-        "            return Unfit(errors.lost_rows(self.locate(target_table), found))\n",
+        "            return Unfit(lost_rows(self.locate(target_table), found))\n",
         "            pass\n",
         ("tests/spark/test_bigquery_jobs.py::test_a_table_that_expires_takes_no_changes",),
     ),

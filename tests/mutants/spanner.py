@@ -10,6 +10,13 @@ TARGET, DRIVERS = ("tests/connectors/test_spanner_target.py",), ("tests/spark/te
 
 SPANNER_MUTANTS = (
     Mutant(
+        "a table of Spanner that deletes rows takes changes",
+        "airflow_cdc_provider/targets/spanner/target.py",
+        "        if named.deletes:",
+        "        if False:",
+        ("tests/core/test_spanner_deletions.py",),
+    ),
+    Mutant(
         "an equal order key passes the row guard",
         f"{SPANNER}/changes.py",
         "staged.order > found.order or",

@@ -43,9 +43,9 @@ def _tables(schema: Schema, parameters: Parameters) -> Rows:
         asked = table.name.lower() == parameters["table"].lower() or table.name == parameters["control"]
         if asked or table.name.startswith(parameters["prefix"]):
             marks = [check for check in table.checks if check.startswith(parameters["marker"])]
-            yield from ((table.name, mark) for mark in marks)
+            yield from ((table.name, mark, None) for mark in marks)
             if not marks:
-                yield table.name, None
+                yield table.name, None, None
 
 
 def _columns(schema: Schema, parameters: Parameters) -> Rows:
@@ -74,12 +74,12 @@ def _named(schema: Schema, parameters: Parameters) -> list[SpannerTable]:
 
 CATALOG: dict[str, tuple[tuple[str, ...], Callable[[Schema, Parameters], Rows]]] = {
     (
-        "SELECT t.table_name, c.constraint_name FROM information_schema.tables AS t"
+        "SELECT t.table_name, c.constraint_name, t.row_deletion_policy_expression FROM information_schema.tables AS t"
         " LEFT JOIN information_schema.table_constraints AS c ON c.table_schema = t.table_schema"
         " AND c.table_name = t.table_name AND STARTS_WITH(c.constraint_name, @marker)"
         " WHERE t.table_schema = '' AND t.table_type = 'BASE TABLE'"
         " AND (LOWER(t.table_name) = LOWER(@table) OR STARTS_WITH(t.table_name, @prefix) OR t.table_name = @control)"
-    ): (("table_name", "constraint_name"), _tables),
+    ): (("table_name", "constraint_name", "row_deletion_policy_expression"), _tables),
     "SELECT table_name FROM information_schema.tables WHERE table_schema = '' AND table_type = 'BASE TABLE'": (
         ("table_name",),
         _names,

@@ -158,19 +158,6 @@ def changed_rows(where: str, found: Sequence[str]) -> Problem:
     )
 
 
-def lost_rows(where: str, found: Sequence[str]) -> Problem:
-    return Problem(
-        "TGT101",
-        "the server deletes rows of the table, or the whole table, when a time is over",
-        where,
-        ", ".join(found),
-        "no expiration of a table or its partitions",
-        do="set the options to NULL by ALTER TABLE … SET OPTIONS, then copy the table again, since rows may be gone:"
-        f" {RESYNC}",
-        data="nothing was written to it; its changes are kept in the change log",
-    )
-
-
 def record_too_long(where: str, found: int, allowed: int) -> Blocked:
     return Blocked.of(
         "TGT083",

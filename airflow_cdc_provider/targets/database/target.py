@@ -25,7 +25,7 @@ from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.special_values import Specials
 from airflow_cdc_provider.core.table.unfit import Unfit
 from airflow_cdc_provider.staging.change_log import ChangeLog
-from airflow_cdc_provider.targets.common_checks import first_problems
+from airflow_cdc_provider.targets.common_checks import first_problems, lost_rows
 from airflow_cdc_provider.targets.database import control, errors, leaving
 from airflow_cdc_provider.targets.database.alter_sql import alteration_statements
 from airflow_cdc_provider.targets.database.check import check_tables
@@ -121,7 +121,7 @@ class DatabaseTarget(UnversionedTarget):
         if found := self.server.other_collations(cursor, target_table):
             return Unfit(errors.other_collation(self.locate(target_table), found), copy_helps=True)
         if isinstance(self.server, LosesRows) and (found := self.server.losses_of_rows(cursor, target_table)):
-            return Unfit(errors.lost_rows(self.locate(target_table), found))
+            return Unfit(lost_rows(self.locate(target_table), found))
         control, in_transactions = state.control, self.server.alters_in_transactions
         schema = control.schema if control else None
         if control is None or schema is None:

@@ -10,7 +10,7 @@ from airflow_cdc_provider.targets.spanner.session import Session
 from airflow_cdc_provider.targets.spanner.values import text_of
 
 TABLES = (
-    "SELECT t.table_name, c.constraint_name FROM information_schema.tables AS t"
+    "SELECT t.table_name, c.constraint_name, t.row_deletion_policy_expression FROM information_schema.tables AS t"
     " LEFT JOIN information_schema.table_constraints AS c ON c.table_schema = t.table_schema"
     " AND c.table_name = t.table_name AND STARTS_WITH(c.constraint_name, @marker)"
     " WHERE t.table_schema = '' AND t.table_type = 'BASE TABLE'"
@@ -34,10 +34,12 @@ GOOGLE_SQL = "GOOGLE_STANDARD_SQL"
 
 @dataclass(frozen=True)
 class FoundTable:
-    """``identity``: of a copy; empty for a table of another origin."""
+    """``identity``: of a copy; empty for a table of another origin. ``deletes``: the rows that Spanner deletes by
+    itself, as an expression; empty if it keeps all."""
 
     name: str
     identity: str
+    deletes: str = ""
 
 
 @dataclass(frozen=True)
@@ -64,8 +66,10 @@ def find_tables(session: Session, target_table: str) -> FoundTables:
     rows = session.query(
         TABLES, marker=MARKER, table=target_table, prefix=staging_prefix(target_table), control=CONTROL
     )
-    found = [(str(text_of(name)), str(text_of(marker) or "").removeprefix(MARKER)) for name, marker in rows]
-    tables = tuple(FoundTable(name, identity) for name, identity in found if name != CONTROL)
+    found = [tuple(str(text_of(value) or "") for value in row) for row in rows]
+    tables = tuple(
+        FoundTable(name, mark.removeprefix(MARKER), deletes) for name, mark, deletes in found if name != CONTROL
+    )
     return FoundTables(target_table, tables, len(tables) < len(found))
 
 

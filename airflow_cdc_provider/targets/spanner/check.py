@@ -121,3 +121,5 @@ def _check_table(target: CheckedTarget, session: Session, task: TableTask) -> It
     state = target.as_state(task.table, *target.ended(session, task.target))
     if state.exists and state.control is None:
         yield foreign_table(target.locate(task.target))
+    if state.unfit:
+        yield state.unfit.problem

@@ -20,8 +20,9 @@ from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.published_cut import Cut
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.special_values import Specials
+from airflow_cdc_provider.core.table.unfit import Unfit
 from airflow_cdc_provider.staging.change_log import ChangeLog
-from airflow_cdc_provider.targets.common_checks import first_problems
+from airflow_cdc_provider.targets.common_checks import first_problems, lost_rows
 from airflow_cdc_provider.targets.fencing import claim_fence, has_commit, superseded_by
 from airflow_cdc_provider.targets.restrictions import Restriction
 from airflow_cdc_provider.targets.spanner import control
@@ -124,6 +125,10 @@ class SpannerTarget(SpannerRows, UnversionedTarget):
         ours = record is not None and (record.replicator, record.table) == (self.replicator, table)
         if record is None or not ours or row.identity != named.identity:
             return TargetState(exists=True, identity=named.identity)
+        if named.deletes:
+            return replace(
+                row.state, unfit=Unfit(lost_rows(self.locate(named.name), [f"row deletion policy {named.deletes}"]))
+            )
         return row.state
 
     def publish_cut(self, cut: Cut) -> None:
