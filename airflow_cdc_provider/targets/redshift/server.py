@@ -264,7 +264,8 @@ class RedshiftServer:
         if not text:
             first, *_ = str(error).splitlines() or [""]
             return errors.unreachable(self.address, f"{type(error).__name__}: {first}"[:300])
-        if state in CONFLICT_STATES or CONFLICT.match(text.removeprefix(f"{state}: ")):
+        message = text.removeprefix(f"{state}: ")
+        if state in CONFLICT_STATES or CONFLICT.match(message):
             return errors.conflict(self.address, text)
         if state in NO_LOGIN:
             return errors.login_rejected(self.address, text, self.info.connection_id)
