@@ -6,6 +6,7 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
+from airflow_cdc_provider.connectors.registry import delivers_late
 from airflow_cdc_provider.connectors.transports.messages.filtering import LEFT_OUT
 from airflow_cdc_provider.core.log.change_records import Operation
 from airflow_cdc_provider.core.table.history import COMMIT_TIME, MISSING, OPERATION, SEQUENCE
@@ -50,17 +51,19 @@ def staged_changes(batch: BatchInput, entries: DataFrame) -> DataFrame:
         F.lit(LIVE).alias(OP),
         MAY_LACK,
     )
-    rows = _of_known_rows(batch, rows) if batch.task.rule.where else rows.drop(MAY_LACK)
+    filtered = batch.task.rule.where and delivers_late(batch.job.step.definition)
+    rows = _of_known_rows(batch, rows) if filtered else rows.drop(MAY_LACK)
     return rows.unionByName(_truncates(batch)) if batch.truncates else rows
 
 
 def _of_known_rows(batch: BatchInput, changes: DataFrame) -> DataFrame:
     """Without deletes of rows that the filter leaves out and that the log did not have before them."""
-    schema, stored = batch.plan.schema, batch.stored_rows()
+    schema = batch.plan.schema
     changes = changes.localCheckpoint()
     left_out = changes.where(MAY_LACK)
     if left_out.isEmpty():
         return changes.drop(MAY_LACK)
+    stored = batch.stored_rows()
     of_keys = stored.join(prefixed(schema, left_out), same_key(schema), "left_semi")
     key = [quoted(name) for name in schema.key]
     earlier = of_keys.select(*key, SEQUENCE, OPERATION).withColumn(STORED, F.lit(True))

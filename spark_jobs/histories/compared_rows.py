@@ -35,9 +35,9 @@ def end_rows(schema: TableSchema, versions: DataFrame, at: SparkColumn, order: S
     )
 
 
-def prefixed(schema: TableSchema, rows: DataFrame) -> DataFrame:
+def prefixed(schema: TableSchema, rows: DataFrame, others: Collection[str] = ()) -> DataFrame:
     """Rows of the target with other names: ``_cdc_o0``, ``_cdc_o1`` … in the order of the schema. A column that the
-    target lacks has its initial value."""
+    target lacks has its initial value. ``others``: columns that keep their names."""
     present = {name.lower() for name in rows.columns}
     more = {SEQUENCE: "_cdc_o_sequence", VALID_FROM: "_cdc_o_from"}
     return rows.select(
@@ -48,6 +48,7 @@ def prefixed(schema: TableSchema, rows: DataFrame) -> DataFrame:
             for number, column in enumerate(schema.columns)
         ),
         *(F.col(name).alias(alias) for name, alias in more.items() if name in present),
+        *others,
     )
 
 

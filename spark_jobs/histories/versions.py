@@ -30,8 +30,8 @@ from spark_jobs.folds.record_columns import own_key
 from spark_jobs.histories.compared_rows import as_values, ending_columns, prefixed, same_key
 
 COMPARABLE = frozenset({Kind.INT16, Kind.INT32, Kind.INT64, Kind.DECIMAL, Kind.DATE})
-AT, OLD = "_cdc_at", "_cdc_old"
-"""When a change was committed; whether a row is a version of the target."""
+AT, OLD, WAITS = "_cdc_at", "_cdc_old", "_cdc_waits"
+"""When a change was committed; whether a row is a version of the target; since which change its key waits."""
 
 
 def staged_versions(
@@ -42,12 +42,12 @@ def staged_versions(
     changes = _changes(batch, entries, shape).localCheckpoint()
     current = _current(schema, batch.target())
     keys = prefixed(schema, changes)
-    truncates = batch.all_truncates
     within = _near(schema.column(schema.key[0]), changes)
-    near = current if truncates else current.where(within)
+    near = current if batch.truncates else current.where(within)
     together = changes.unionByName(near.join(keys, same_key(schema), "left_semi"))
-    if truncates:
-        untouched = current.join(keys, same_key(schema), "left_anti")
+    if truncates := batch.all_truncates:
+        truncated = current if batch.truncates else _of_waiting(batch, current)
+        untouched = truncated.join(keys, same_key(schema), "left_anti")
         together = together.unionByName(untouched).unionByName(_truncated(untouched, truncates))
         if waiting is not None:
             together = _without_ends_of_waiting(batch, together, waiting)
@@ -140,24 +140,30 @@ def _truncated(current: DataFrame, truncates: Sequence[Truncate]) -> DataFrame:
     ).drop("_cdc_end")
 
 
+def _of_waiting(batch: BatchInput, current: DataFrame) -> DataFrame:
+    """The versions of rows whose changes have waited, also through truncates that have ended all other versions."""
+    schema, waited = batch.plan.schema, _waiting_keys(batch, batch.carried())
+    near = current.where(_near(schema.column(schema.key[0]), waited))
+    return near.join(prefixed(schema, waited), same_key(schema), "left_semi")
+
+
 def _without_ends_of_waiting(batch: BatchInput, rows: DataFrame, waiting: DataFrame) -> DataFrame:
     """A row whose changes wait is ended when they are applied, by the truncates that they have waited through: an end
     now would count as later than those changes."""
-    schema = batch.plan.schema
-    records = waiting.where(F.col("kind").isin(*WAITING)).select(*FIELDS)
-    by_key = converted_frame(records, batch.conversions).groupBy(own_key().alias("k"))
-    first = by_key.agg(F.min("order_key").alias("_cdc_waits")).withColumn("keys", batch.images.keys(F.col("k")))
-    waits = first.select(
-        *(
-            typed(column, f"keys[{schema.key.index(column.name)}]").alias(f"_cdc_o{number}")
-            for number, column in enumerate(schema.columns)
-            if column.name in schema.key
-        ),
-        "_cdc_waits",
-    )
-    joined = rows.join(waits, same_key(schema), "left")
-    counts = F.col(OLD) | F.col("_cdc_waits").isNull() | (F.col(ORDER) <= F.col("_cdc_waits"))
+    schema, waits = batch.plan.schema, _waiting_keys(batch, waiting)
+    joined = rows.join(prefixed(schema, waits, (WAITS,)), same_key(schema), "left")
+    counts = F.col(OLD) | F.col(WAITS).isNull() | (F.col(ORDER) <= F.col(WAITS))
     return joined.where(counts).select(*map(quoted, rows.columns))
+
+
+def _waiting_keys(batch: BatchInput, carried: DataFrame) -> DataFrame:
+    """The keys of records that wait. ``WAITS``: the first order key of each."""
+    schema = batch.plan.schema
+    records = carried.where(F.col("kind").isin(*WAITING)).select(*FIELDS)
+    by_key = converted_frame(records, batch.conversions).groupBy(own_key().alias("k"))
+    first = by_key.agg(F.min("order_key").alias(WAITS)).withColumn("keys", batch.images.keys(F.col("k")))
+    columns = [typed(schema.column(name), f"keys[{number}]").alias(name) for number, name in enumerate(schema.key)]
+    return first.select(*columns, WAITS)
 
 
 def _in_order(schema: TableSchema, rows: DataFrame, of_changes: Collection[str]) -> DataFrame:
