@@ -16,6 +16,7 @@ from airflow_cdc_provider.connectors.source_features import StreamHoldsSnapshots
 from airflow_cdc_provider.core.decisions.steps import StepResult, TableResult, TableTask
 from airflow_cdc_provider.core.errors import Fenced
 from airflow_cdc_provider.core.failpoints import failpoint
+from airflow_cdc_provider.core.log.change_log import RELOAD
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.table.control_record import ControlRecord
@@ -97,7 +98,7 @@ def copy_again(job: Job, work: TableWork) -> TableResult:
         new, copied = compared.new, compared.copied
         failpoint("copy.anchored")
         same_history = kept_history is task.rule.history is not History.NONE
-        continues = same_history and not _begins_anew(job, task, current.control)
+        continues = same_history and not begins_anew(job, task, current.control)
         keeps = keeps_missing_rows(job, task)
         # A feed that begins anew has the kept rows, too.
         keeps_rows = (keeps or task.rule.on_delete is OnDelete.SOFT) and bool(copy.schema.key) and not same_history
@@ -157,11 +158,19 @@ def _is_announced(job: Job, task: TableTask) -> bool:
     return feed and has_reload(job.log.manifest(job.step.window), task.source_table)
 
 
-def _begins_anew(job: Job, task: TableTask, control: ControlRecord | None) -> bool:
+def begins_anew(job: Job, task: TableTask, control: ControlRecord | None) -> bool:
     """Whether the feed has the table from the first row of its history on, which is applied again. ``job``: at the
-    window before that."""
+    window before that. Before a first snapshot that was interrupted begins again, no row has changed."""
+    if not isinstance(job.source, StreamHoldsSnapshots):
+        return False
     began_there = control is not None and (control.applied.since or 0) >= job.step.window
-    return isinstance(job.source, StreamHoldsSnapshots) and (began_there or not _is_announced(job, task))
+    return began_there or not _is_announced(job, task) or _was_interrupted(job, task)
+
+
+def _was_interrupted(job: Job, task: TableTask) -> bool:
+    """Whether the feed has the beginning of a first snapshot up to this window, and begins it again after that."""
+    feed = isinstance(job.source, StreamHoldsSnapshots)
+    return feed and has_reload(job.log.manifest(job.step.window), task.source_table, (RELOAD,))
 
 
 def _continue_history(copied: HistoryCopy, old: DataFrame, new: DataFrame) -> TableResult:
@@ -182,8 +191,9 @@ def _require_approval(
     job: Job, work: TableWork, control: ControlRecord, missing: MissingRows, kept: History = History.NONE
 ) -> None:
     """Of deletes, unless the source has announced them. It announces nothing of the versions of a history (``kept``)
-    that is replaced."""
-    if kept is not History.NONE or not _is_announced(job, work.task):
+    that is replaced; there are none but those of its first snapshot where that was interrupted."""
+    is_announced = _is_announced if kept is History.NONE else _was_interrupted
+    if not is_announced(job, work.task):
         require_delete_approval(job, work, control, missing, "resync")
 
 

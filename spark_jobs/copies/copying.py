@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -70,9 +70,9 @@ def with_copy_window(job: Job, task: TableTask) -> Job:
     )
 
 
-def has_reload(manifest: Manifest, table: str) -> bool:
+def has_reload(manifest: Manifest, table: str, kinds: Collection[str] = (RESTART, RELOAD)) -> bool:
     """The feed contains the whole table again after this window."""
-    return any(hole.table == table and hole.kind in (RESTART, RELOAD) for hole in manifest.holes)
+    return any(hole.table == table and hole.kind in kinds for hole in manifest.holes)
 
 
 def for_each_copy(job: Job, function: Callable[[Job, TableWork], TableResult]) -> StepResult:

@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from airflow_cdc_provider.connectors.registry import delivers_late
-from airflow_cdc_provider.connectors.transports.messages.filtering import LEFT_OUT
+from airflow_cdc_provider.connectors.transports.messages.filtering import LEFT_OUT, MAYBE_LEFT_OUT
 from airflow_cdc_provider.core.log.change_records import Operation
 from airflow_cdc_provider.core.table.history import COMMIT_TIME, MISSING, OPERATION, SEQUENCE
 from airflow_cdc_provider.core.table.merge_plan import LIVE, OP, ORDER
@@ -29,6 +29,7 @@ def staged_changes(batch: BatchInput, entries: DataFrame) -> DataFrame:
     images, schema = batch.images, batch.plan.schema
     if batch.task.rule.ignores_deletes:
         entries = entries.where((F.col("op") != DELETE) | F.col("phase").isNotNull())
+    entries = entries.where(~_is_marked(LEFT_OUT))
     deleted = F.col("op") == DELETE
     keyed = entries.withColumn("k", own_key()).dropDuplicates(["k", "order_key"])
     values = keyed.withColumn("image", F.when(deleted, F.coalesce("before", "after")).otherwise(F.col("after")))
@@ -42,7 +43,7 @@ def staged_changes(batch: BatchInput, entries: DataFrame) -> DataFrame:
         F.col("op").alias(OPERATION),
         F.col("commit_ts").alias(COMMIT_TIME),
         F.when(~whole & (F.size(missing) > 0), F.to_json(missing)).alias(MISSING),
-        F.coalesce(F.array_contains("warnings", LEFT_OUT), F.lit(False)).alias(MAY_LACK),
+        _is_marked(MAYBE_LEFT_OUT).alias(MAY_LACK),
     )
     rows = parsed.select(
         *typed_columns(schema, "keys", "v"),
@@ -54,6 +55,10 @@ def staged_changes(batch: BatchInput, entries: DataFrame) -> DataFrame:
     filtered = batch.task.rule.where and delivers_late(batch.job.step.definition)
     rows = _of_known_rows(batch, rows) if filtered else rows.drop(MAY_LACK)
     return rows.unionByName(_truncates(batch)) if batch.truncates else rows
+
+
+def _is_marked(warning: str) -> SparkColumn:
+    return F.coalesce(F.array_contains("warnings", warning), F.lit(False))
 
 
 def _of_known_rows(batch: BatchInput, changes: DataFrame) -> DataFrame:

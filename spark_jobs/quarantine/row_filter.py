@@ -41,8 +41,6 @@ def selected(
 
 def _changes(row_filter: RowFilter, record: ChangeRecord, schema: TableSchema) -> list[ChangeRecord]:
     change = row_filter.apply(record)
-    if change is None:
-        return []
     if isinstance(change, MissingOperand):
         raise UnknownOperand(f"the row filter reads column {change.column}, which has no value: give it, too")
     if schema.key or change.op != Operation.DELETE or record.op == Operation.DELETE:

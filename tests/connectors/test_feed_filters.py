@@ -11,7 +11,7 @@ import pytest
 
 from airflow_cdc_provider.connectors.transports.messages.check import rule_problems
 from airflow_cdc_provider.connectors.transports.messages.decoding import Format, message_reader
-from airflow_cdc_provider.connectors.transports.messages.filtering import LEFT_OUT, MissingOperand, RowFilter
+from airflow_cdc_provider.connectors.transports.messages.filtering import LEFT_OUT, MAYBE_LEFT_OUT, RowFilter
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation
 from airflow_cdc_provider.core.spec.definition import Columns, Comparison, Condition, TableRule
@@ -64,29 +64,28 @@ def change(op: str, before: str | None, after: str | None, whole: bool = True, *
 
 
 @pytest.mark.parametrize(
-    ("record", "op", "left_out"),
+    ("record", "op", "warning"),
     [
-        (change("insert", None, "b"), None, False),
-        (change("insert", None, "a"), "insert", False),
-        (change("insert", None, "b", snapshot="initial"), "delete", True),
-        (change("read", None, "b"), "delete", True),
-        (change("update", "b", "c"), None, False),
-        (change("update", "a", "c"), "delete", False),
-        (change("update", "b", "c", whole=False), "delete", True),
-        (change("update", "b", "a"), "upsert", False),
-        (change("delete", "b", None), None, False),
-        (change("delete", "a", None), "delete", False),
-        (change("delete", "b", None, whole=False), "delete", True),
+        (change("insert", None, "b"), "delete", LEFT_OUT),
+        (change("insert", None, "a"), "insert", None),
+        (change("insert", None, "b", snapshot="initial"), "delete", MAYBE_LEFT_OUT),
+        (change("read", None, "b"), "delete", MAYBE_LEFT_OUT),
+        (change("update", "b", "c"), "delete", LEFT_OUT),
+        (change("update", "a", "c"), "delete", None),
+        (change("update", "b", "c", whole=False), "delete", MAYBE_LEFT_OUT),
+        (change("update", "b", "a"), "upsert", None),
+        (change("delete", "b", None), "delete", LEFT_OUT),
+        (change("delete", "a", None), "delete", None),
+        (change("delete", "b", None, whole=False), "delete", MAYBE_LEFT_OUT),
     ],
     ids=str,
 )
-def test_a_change_of_a_row_that_the_filter_left_out_before_is_none_of_the_copy(
-    record: ChangeRecord, op: str | None, left_out: bool
+def test_a_delete_says_whether_the_filter_left_its_row_out_before(
+    record: ChangeRecord, op: str, warning: str | None
 ) -> None:
     change = RowFilter((NAMED,), {"name": Kind.TEXT}).apply(record)
-    assert not isinstance(change, MissingOperand)
-    assert (change and change.op) == op
-    assert (change is not None and LEFT_OUT in change.warnings) is left_out
+    assert isinstance(change, ChangeRecord)
+    assert (change.op, change.warnings) == (op, (warning,) if warning else ())
 
 
 def test_a_record_without_the_filtered_column_is_unreadable() -> None:

@@ -39,15 +39,15 @@ HISTORY = (
     Mutant(
         "a log has deletes of rows that its filter left out",
         "spark_jobs/histories/changes.py",
-        "if batch.task.rule.where else",
+        "if filtered else",
         "if False else",
         (f"{CONTRACT}::test_a_log_has_no_deletes_of_rows_that_its_filter_left_out",),
     ),
     Mutant(
-        "a change of a row that the filter left out before it is a delete",
+        "a log looks for each row that its filter leaves out, also where the event shows it",
         "airflow_cdc_provider/connectors/transports/messages/filtering.py",
-        "if is_new or had is False:",
-        "if is_new:",
+        "warning = MAYBE_LEFT_OUT if selected is None else LEFT_OUT",
+        "warning = MAYBE_LEFT_OUT",
         ("tests/connectors/test_feed_filters.py",),
     ),
     Mutant(
@@ -204,5 +204,12 @@ HISTORY = (
         "OnDelete.HARD if rule.on_delete is OnDelete.SOFT else rule.on_delete",
         "rule.on_delete",
         (f"{HISTORIES}::test_a_history_beside_a_copy_has_a_name_a_target_and_a_rule_of_its_own",),
+    ),
+    Mutant(
+        "a history stops where a first snapshot was interrupted and begins again",
+        "spark_jobs/resync.py",
+        "return began_there or not _is_announced(job, task) or _was_interrupted(job, task)",
+        "return began_there or not _is_announced(job, task)",
+        ("tests/core/test_begun_histories.py",),
     ),
 )

@@ -110,8 +110,7 @@ class Format:
         records = reread(record, message, reader.decoder)
         if records == [record]:
             return records
-        ours = (reader.apply_filter(decoded, message) for decoded in records if decoded.table == record.table)
-        return [one for one in ours if isinstance(one, ChangeRecord)]
+        return [reader.apply_filter(decoded, message) for decoded in records if decoded.table == record.table]
 
 
 @dataclass(frozen=True)
@@ -183,11 +182,9 @@ class MessageReader:
         else:
             yield Ignored(1)
 
-    def apply_filter(self, record: ChangeRecord, message: Message) -> ChangeRecord | Ignored:
+    def apply_filter(self, record: ChangeRecord, message: Message) -> ChangeRecord:
         """The record after the table's row filter; an ``unreadable`` one if the filter cannot be evaluated."""
         filtered = self.filters[record.table].apply(record) if record.table in self.filters else record
-        if filtered is None:
-            return Ignored(1)
         if isinstance(filtered, ChangeRecord):
             return filtered
         reason = f"{WRONG_VALUE} `where` requires the column {filtered.column}, which the message lacks"

@@ -1,8 +1,8 @@
 """Row filters (``where``) on change records. Pure.
 
 An event may lack the before image. So a row that matches becomes an upsert, and a row that does not match becomes a
-delete, unless the event shows that the copy did not have the row: deleting a row that was never copied has no effect. A
-log of changes looks for the row of such a delete (``LEFT_OUT``).
+delete: deleting a row that was never copied has no effect. A log of changes takes no delete of a row that the filter
+left out before, and looks for the row where the event does not show that.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from airflow_cdc_provider.core.spec.definition import Condition
 from airflow_cdc_provider.core.spec.filters import Value, literal, matches
 from airflow_cdc_provider.core.table.schema import Kind
 
-LEFT_OUT = "left_out"
-"""The warning of a delete whose row the copy may not have had: the event does not show whether it was selected."""
+LEFT_OUT, MAYBE_LEFT_OUT = "left_out", "maybe_left_out"
+"""The warnings of a delete whose row the filter left out before, and of one whose event does not show it."""
 
 
 @dataclass(frozen=True)
@@ -36,12 +36,10 @@ class RowFilter:
     where: Sequence[Condition]
     kinds: Mapping[str, Kind]
 
-    def apply(self, record: ChangeRecord) -> ChangeRecord | MissingOperand | None:
-        """The change of the copy that follows from the record; None if none does."""
-        had = self._selected_before(record)
-        warnings = record.warnings if had else (*record.warnings, LEFT_OUT)
+    def apply(self, record: ChangeRecord) -> ChangeRecord | MissingOperand:
+        """The change of the copy that follows from the record."""
         if record.op == Operation.DELETE:
-            return None if had is False else replace(record, warnings=warnings)
+            return self._marked(record, record)
         if record.op not in IMAGE_OPERATIONS:
             return record
         image = json.loads(record.after or "{}")
@@ -51,10 +49,7 @@ class RowFilter:
         if self._selects(image):
             full_update = record.op == Operation.UPDATE and record.after_complete
             return replace(record, op=Operation.UPSERT) if full_update else record
-        is_new = record.op == Operation.INSERT and record.snapshot == "none"
-        if is_new or had is False:
-            return None
-        return replace(
+        delete = replace(
             record,
             op=Operation.DELETE,
             key_before=record.key,
@@ -66,11 +61,21 @@ class RowFilter:
             refetch=(),
             phase=DEPARTS,
             link_id=None,
-            warnings=warnings,
         )
+        return self._marked(delete, record)
+
+    def _marked(self, delete: ChangeRecord, record: ChangeRecord) -> ChangeRecord:
+        """``delete``: what follows from the record."""
+        selected = self._selected_before(record)
+        if selected:
+            return delete
+        warning = MAYBE_LEFT_OUT if selected is None else LEFT_OUT
+        return replace(delete, warnings=(*delete.warnings, warning))
 
     def _selected_before(self, record: ChangeRecord) -> bool | None:
-        """Whether the filter selects the row before the change; None if that is not known."""
+        """Whether the copy has the row, by what the event shows of it before the change; None if that is not known."""
+        if record.op == Operation.INSERT and record.snapshot == "none":
+            return False
         image = json.loads(record.before or "{}") if record.before_complete else {}
         return self._selects(image) if self.kinds.keys() <= image.keys() else None
 
