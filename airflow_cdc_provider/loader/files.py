@@ -205,7 +205,8 @@ def _clash(entry: Loaded, other: Loaded, table: str, location: str) -> tuple[str
             f"{entry.file}:{entry.line} name",
             found=f"{table} in {location}, also in {other.file}",
             allowed="one writer per table",
-            do="set another location or another target name in one of them",
+            do="set another location or another target name in one of them; a key that only one of them has, as"
+            " `project`, may have the same value by the connection: set it in both",
         ),
     )
 

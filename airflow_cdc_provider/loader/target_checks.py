@@ -77,7 +77,8 @@ def _check_locations(targets: Targets, builder: Builder) -> None:
                 finder(builder, path)(keys[0]),
                 found=", ".join(f"the same `{key}`" for key in keys),
                 allowed="targets with different tables",
-                do="set another location, catalog or schema in one of them",
+                do="set another location, catalog or schema in one of them; a key that only one of them has, as"
+                " `project`, may have the same value by the connection: set it in both",
             )
 
 

@@ -20,6 +20,13 @@ SEVERAL_COPIES = (
         (TARGETS,),
     ),
     Mutant(
+        "a project that one target leaves to the connection differs from each that another one names",
+        f"{CORE}/spec/target_locations.py",
+        "first == second or None in (first, second)",
+        "first == second",
+        (TARGETS,),
+    ),
+    Mutant(
         "a table counts in targets that have no copy of it",
         "airflow_cdc_provider/loader/files.py",
         "(rule for rule in first.tables if rule.has_copy_in(one.name))",

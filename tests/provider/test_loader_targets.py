@@ -99,6 +99,27 @@ def test_a_location_has_several_spellings(one: str, other: str) -> None:
     assert problem.code == "DEF102"
 
 
+LEFT_OUT = [APART["projects of BigQuery"], f"{APART['instances of Spanner'].format('one')}, project: {{}}"]
+
+
+@pytest.mark.parametrize("target", LEFT_OUT)
+@pytest.mark.parametrize("named_first", [True, False])
+def test_a_project_that_one_target_leaves_to_the_connection_may_be_that_of_the_other(
+    target: str, named_first: bool
+) -> None:
+    named, left_out = target.format("p"), target.replace(", project: {}", "")
+    one, other = (named, left_out) if named_first else (left_out, named)
+    (problem,) = problems(GOOD.replace(f"target: {FOLDERS}", f"targets:\n  - {{{one}}}\n  - {{name: other, {other}}}"))
+    assert problem.code == "DEF102"
+    assert "`connection`" in problem.found and "`project`" not in problem.found, "what both of them name"
+
+
+def test_an_iceberg_catalog_is_no_part_of_a_folder() -> None:
+    one, other = "type: iceberg, location: /lake", "type: iceberg, connection: rest"
+    listed = f"  - {{{one}}}\n  - {{name: other, {other}}}"
+    assert len(load(GOOD.replace(f"target: {FOLDERS}", f"targets:\n{listed}")).targets) == 2
+
+
 def test_replicators_of_one_table_may_be_in_several_databases_of_a_warehouse(tmp_path: Path) -> None:
     for name in ("prod", "test"):
         place = f"{{type: snowflake, connection: sf, database: {name}, schema: PUBLIC}}"

@@ -78,5 +78,5 @@ class BigQueryOptions:
 
     @staticmethod
     def location_parts(target: Target) -> LocationParts:
-        """Without `project` it is that of the connection."""
+        """Without `project` it is that of the connection, which the YAML does not have."""
         return option_location(target, "project", "dataset")

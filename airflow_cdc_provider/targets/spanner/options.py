@@ -45,5 +45,5 @@ class SpannerOptions:
 
     @staticmethod
     def location_parts(target: Target) -> LocationParts:
-        """Without `project` it is that of the connection."""
+        """Without `project` it is that of the connection, which the YAML does not have."""
         return option_location(target, "project", "instance", "database")
