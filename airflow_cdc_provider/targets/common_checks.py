@@ -57,10 +57,11 @@ def check_definition(task: TableTask, engine: str) -> Iterator[Problem]:
 
 
 def document_problems(task: TableTask, rewritten: Sequence[str]) -> Iterator[Problem]:
-    """A row without key is found by the texts of its values, and a version is compared with the next one by them. A log
-    of changes does neither. ``rewritten``: columns whose texts change in the target."""
+    """A row without key is found by the texts of its values, a version is compared with the next one by them, and a
+    copy that continues a history compares with them what it has. ``rewritten``: columns whose texts change in the
+    target."""
     history, is_keyless = task.rule.history, not task.schema.key
-    if rewritten and (history is History.SCD2 or (is_keyless and history is not History.LOG)):
+    if rewritten and (is_keyless or history is not History.NONE):
         what = "the target writes documents in a form of its own, and rows of this table are compared by their texts"
         found = f"{', '.join(rewritten)}, {'no key' if is_keyless else f'history: {history}'}"
         allowed, do = "documents as texts", "json: text in the options of the target, or exclude the columns"

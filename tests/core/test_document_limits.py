@@ -1,4 +1,4 @@
-"""Documents of tables without a key, where a target writes them in a form of its own."""
+"""Documents of histories and of tables without a key, where a target writes them in a form of its own."""
 
 from __future__ import annotations
 
@@ -44,9 +44,15 @@ def test_rows_without_a_key_are_not_found_by_documents_in_another_form(sql: Sql)
     assert codes(sql) == ["TGT099"]
     assert codes(sql, replace(KEYLESS, key=("id",))) == []
     assert codes(sql, replace(KEYLESS, columns=(ID,))) == []
-    assert codes(sql, replace(KEYLESS, key=("id",)), History.SCD2) == ["TGT099"], "versions are compared"
-    assert codes(sql, replace(KEYLESS, key=("id", "d")), History.SCD2) == [], "in a key documents are texts"
-    assert codes(sql, history=History.LOG) == [], "a log of changes looks for no row"
+
+
+@pytest.mark.parametrize("history", [History.SCD2, History.LOG])
+@pytest.mark.parametrize("sql", OWN_FORM, ids=lambda sql: type(sql).__name__)
+def test_a_history_has_no_documents_in_another_form(sql: Sql, history: History) -> None:
+    """A copy that continues it compares the newest version or change of each key with the row of the source."""
+    assert codes(sql, replace(KEYLESS, key=("id",)), history) == ["TGT099"]
+    assert codes(sql, history=history) == ["TGT099"]
+    assert codes(sql, replace(KEYLESS, key=("id", "d")), history) == [], "in a key documents are texts"
 
 
 @pytest.mark.parametrize("sql", AS_TEXT, ids=lambda sql: type(sql).__name__)
@@ -55,9 +61,10 @@ def test_rows_without_a_key_are_found_by_the_texts_of_documents(sql: Sql) -> Non
     assert codes(sql, replace(KEYLESS, key=("id",)), History.SCD2) == []
 
 
+@pytest.mark.parametrize("history", [History.SCD2, History.LOG])
 @pytest.mark.parametrize("json", SpannerJson)
-def test_a_history_in_spanner_has_documents_as_texts(json: SpannerJson) -> None:
-    rule = TableRule("public.t", history=History.SCD2)
+def test_a_history_in_spanner_has_documents_as_texts(json: SpannerJson, history: History) -> None:
+    rule = TableRule("public.t", history=history)
     task = TableTask("public.t", "t", replace(KEYLESS, key=("id",)), rule, "", TableState.REPLICATING)
     found = [problem.code for problem in spanner_problems(task, json)]
     assert found == ([] if json is SpannerJson.TEXT else ["TGT099"])

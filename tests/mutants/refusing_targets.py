@@ -126,8 +126,15 @@ REFUSING_TARGETS = (
     Mutant(
         "a history is compared by documents that its target writes otherwise",
         f"{TARGETS}/common_checks.py",
-        "(history is History.SCD2 or (is_keyless and history is not History.LOG))",
-        "is_keyless and history is not History.LOG",
+        "(is_keyless or history is not History.NONE)",
+        "is_keyless",
+        ("tests/core/test_document_limits.py",),
+    ),
+    Mutant(
+        "a log of changes is compared by documents that its target writes otherwise",
+        f"{TARGETS}/common_checks.py",
+        "(is_keyless or history is not History.NONE)",
+        "(is_keyless or history is History.SCD2)",
         ("tests/core/test_document_limits.py",),
     ),
     Mutant(
