@@ -57,17 +57,21 @@ def test_the_grants_are_statements_and_commands_and_include_the_bucket_of_a_stag
 
 
 @pytest.mark.parametrize(
-    ("table_ms", "partition_ms", "found"),
+    ("table_ms", "partition_ms", "has_partitions", "found"),
     [
-        (None, None, ""),
-        (86_400_000, None, "default_table_expiration_days = 1"),
-        (None, 5_184_000_000, "default_partition_expiration_days = 60"),
+        (None, None, True, ""),
+        (86_400_000, None, False, "default_table_expiration_days = 1"),
+        (None, 5_184_000_000, True, "default_partition_expiration_days = 60"),
+        (None, 5_184_000_000, False, ""),
+        (86_400_000, 5_184_000_000, False, "default_table_expiration_days = 1"),
     ],
 )
-def test_a_dataset_whose_tables_expire_is_refused(table_ms: int | None, partition_ms: int | None, found: str) -> None:
+def test_a_dataset_whose_tables_or_partitions_expire_is_refused(
+    table_ms: int | None, partition_ms: int | None, has_partitions: bool, found: str
+) -> None:
     options = {"default_table_expiration_ms": table_ms, "default_partition_expiration_ms": partition_ms}
     client = SimpleNamespace(get_dataset=lambda *_, **__: SimpleNamespace(location="EU", **options))
-    problems = list(dataset_problems(client, "p.shop", "EU", "here"))
+    problems = list(dataset_problems(client, "p.shop", "EU", "here", has_partitions))
     assert [(problem.code, problem.found) for problem in problems] == ([("TGT102", found)] if found else [])
 
 

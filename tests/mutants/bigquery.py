@@ -27,8 +27,15 @@ BIGQUERY = (
     Mutant(
         "a dataset may delete partitions of its tables",
         f"{FOLDER}/checks.py",
-        "    if inherited := default_expirations(found):",
+        "    if inherited := default_expirations(found, has_partitions):",
         "    if inherited := {}:",
+        ("tests/core/test_bigquery_checks.py",),
+    ),
+    Mutant(
+        "a dataset whose partitions expire takes no tables without partitions",
+        f"{FOLDER}/checks.py",
+        "    if has_partitions:\n",
+        "    if True:\n",
         ("tests/core/test_bigquery_checks.py",),
     ),
     Mutant(

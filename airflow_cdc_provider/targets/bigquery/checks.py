@@ -24,7 +24,8 @@ TABLES_IN_A_QUERY = 1_000
 """BigQuery's limit. The view of the published cut reads a control table per table."""
 
 
-def dataset_problems(client: Any, dataset: str, region: str, where: str) -> Iterator[Problem]:
+def dataset_problems(client: Any, dataset: str, region: str, where: str, has_partitions: bool) -> Iterator[Problem]:
+    """``has_partitions``: the target has partitioned tables."""
     exceptions = load_library("google.api_core.exceptions", "target", "bigquery")
     wanted = f" OPTIONS(location = '{region}')" if region else ""
     project, _, name = dataset.partition(".")
@@ -37,20 +38,19 @@ def dataset_problems(client: Any, dataset: str, region: str, where: str) -> Iter
     if region and found.location.lower() != region.lower():
         do = "correct `region` of the target"
         yield Problem("TGT071", "the dataset is in another region", where, found.location, region, do)
-    if inherited := default_expirations(found):
+    if inherited := default_expirations(found, has_partitions):
         options = ", ".join(f"{option} = NULL" for option in inherited)
         do = f"ALTER SCHEMA {names.quoted(project, name)} SET OPTIONS({options}); or choose another dataset"
         what = "the dataset gives its tables an expiration, after which rows of copies would be gone"
         days = ", ".join(f"{option} = {number:g}" for option, number in inherited.items())
-        yield Problem("TGT102", what, where, days, "a dataset without default expirations", do)
+        yield Problem("TGT102", what, where, days, "a dataset without such a default", do)
 
 
-def default_expirations(dataset: Any) -> dict[str, float]:
-    """The options of a dataset by which new tables expire, in days."""
-    defaults = {
-        "default_table_expiration_days": dataset.default_table_expiration_ms,
-        "default_partition_expiration_days": dataset.default_partition_expiration_ms,
-    }
+def default_expirations(dataset: Any, has_partitions: bool) -> dict[str, float]:
+    """The options of a dataset by which new tables, or their partitions, expire, in days."""
+    defaults = {"default_table_expiration_days": dataset.default_table_expiration_ms}
+    if has_partitions:
+        defaults["default_partition_expiration_days"] = dataset.default_partition_expiration_ms
     return {option: duration / MILLISECONDS_OF_DAY for option, duration in defaults.items() if duration is not None}
 
 

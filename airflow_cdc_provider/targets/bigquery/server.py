@@ -210,7 +210,8 @@ class BigQueryServer:
         return None if found is None else found.num_rows
 
     def server_problems(self, cursor: JobCursor) -> Iterable[Problem]:
-        yield from dataset_problems(cursor.jobs.client, self.schema, self.options.region, self.address)
+        client, has_partitions = cursor.jobs.client, bool(self.options.partition_by)
+        yield from dataset_problems(client, self.schema, self.options.region, self.address, has_partitions)
 
     def _loading(self, connection: JobConnection, table: str, schema: TableSchema) -> Loading:
         stage = stage_of(self.info, self.options.stage)
