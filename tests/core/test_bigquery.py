@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.table.merge_plan import STAGED_ALIAS, TARGET_ALIAS, MergePlan
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.targets.bigquery.bounds import bounded_columns, bounds_condition, bounds_query
+from airflow_cdc_provider.targets.bigquery.cursor import JobCursor
 from airflow_cdc_provider.targets.bigquery.failures import Cause, JobFailed, problem_of
 from airflow_cdc_provider.targets.bigquery.names import column_name
 from airflow_cdc_provider.targets.bigquery.options import BigQueryOptions, Json, Partition, PartitionUnit
@@ -19,6 +21,7 @@ from airflow_cdc_provider.targets.bigquery.server import BigQueryServer, collati
 from airflow_cdc_provider.targets.bigquery.sql import BigQuerySql, text_literal
 from airflow_cdc_provider.targets.database.declared_types import other_types
 from airflow_cdc_provider.targets.database.merge_sql import merge_statements
+from airflow_cdc_provider.targets.database.names import own_control_table
 
 ID = Column("id", LogicalType(Kind.INT64), nullable=False)
 NAME = Column('na"me', LogicalType(Kind.TEXT))
@@ -223,6 +226,28 @@ def test_expirations_are_found_in_the_description_of_a_table() -> None:
     expiring = {"expirationTime": "1800000000000", "timePartitioning": {"type": "DAY", "expirationMs": "5184000000"}}
     assert expirations_of(expiring) == ["expiration_timestamp", "partition_expiration_days"]
     assert expirations_of({"timePartitioning": {"type": "DAY"}, "clustering": {"fields": ["id"]}}) == []
+
+
+def test_what_a_table_loses_and_how_it_compares_is_in_the_descriptions_that_its_state_was_read_from() -> None:
+    asked: list[str] = []
+
+    def get_table(name: str, retry: Any) -> Any:
+        asked.append(name)
+        described = {"schema": {"fields": []}, "defaultCollation": "und:ci", "expirationTime": "1800000000000"}
+        return SimpleNamespace(description="cdc", schema=[], to_api_repr=lambda: described)
+
+    server = BigQueryServer(ConnectionInfo(), BigQueryOptions("shop", project="p"), "shop")
+    jobs: Any = SimpleNamespace(client=SimpleNamespace(get_table=get_table, list_rows=lambda *_, **__: []))
+    cursor, control = JobCursor(jobs), own_control_table("t")
+    assert (list(server.list_rows(cursor, control, ())), server.comment(cursor, "t")) == ([], "cdc")
+    read = [f"p.shop.{control}", "p.shop.t"]
+    assert asked == read
+    assert server.other_collations(cursor, "t") == ["new columns und:ci"]
+    assert server.losses_of_rows(cursor, "t") == ["t: expiration_timestamp", f"{control}: expiration_timestamp"]
+    assert asked == read, "each description is asked for once"
+    assert server.comment(cursor, "t") == "cdc"
+    assert server.losses_of_rows(JobCursor(jobs), "t") == server.losses_of_rows(cursor, "t")
+    assert asked == [*read, "p.shop.t", "p.shop.t", f"p.shop.{control}"], "a state is read anew"
 
 
 @pytest.mark.parametrize(

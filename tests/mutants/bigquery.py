@@ -39,6 +39,13 @@ BIGQUERY = (
         ("tests/core/test_bigquery_checks.py",),
     ),
     Mutant(
+        "each question about a table of BigQuery asks for its description again",
+        f"{FOLDER}/server.py",
+        "cursor.described[table] if table in cursor.described else self._table(cursor, table)",
+        "self._table(cursor, table)",
+        (SQL,),
+    ),
+    Mutant(
         "a table whose partitions expire takes changes",
         "airflow_cdc_provider/targets/database/target.py",
         "            return Unfit(lost_rows(self.locate(target_table), found))\n",

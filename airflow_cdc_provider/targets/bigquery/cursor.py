@@ -14,10 +14,12 @@ from airflow_cdc_provider.targets.bigquery.scripts import with_values
 
 @dataclass
 class JobCursor:
-    """The part of a DB-API cursor that the common code of databases uses."""
+    """The part of a DB-API cursor that the common code of databases uses. ``described``: what the API answered last
+    about tables, by name; None for one that is not there."""
 
     jobs: Jobs
     rowcount: int = -1
+    described: dict[str, Any | None] = field(default_factory=dict)
     _rows: list[tuple[Any, ...]] = field(default_factory=list)
 
     def execute(self, text: str, parameters: Sequence[Any] | None = None) -> None:

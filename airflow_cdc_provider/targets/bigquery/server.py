@@ -107,11 +107,11 @@ class BigQueryServer:
         return [table.table_id for table in tables if table.table_id.startswith(prefix)]
 
     def other_collations(self, cursor: JobCursor, table: str) -> list[str]:
-        found = self._table(cursor, table)
+        found = self._described(cursor, table)
         return [] if found is None else collations_of(found.to_api_repr())
 
     def losses_of_rows(self, cursor: JobCursor, table: str) -> list[str]:
-        both = [(name, self._table(cursor, name)) for name in (table, self.sql.control_table(table))]
+        both = [(name, self._described(cursor, name)) for name in (table, self.sql.control_table(table))]
         return [f"{name}: {one}" for name, found in both if found for one in expirations_of(found.to_api_repr())]
 
     def declared_types(self, cursor: JobCursor, table: str) -> Mapping[str, str]:
@@ -217,12 +217,18 @@ class BigQueryServer:
         stage = stage_of(self.info, self.options.stage)
         return Loading(connection.jobs, self.sql, stage, table, schema)
 
+    def _described(self, cursor: JobCursor, table: str) -> Any | None:
+        """The last description that this cursor has read, so that a state and its questions are of one."""
+        return cursor.described[table] if table in cursor.described else self._table(cursor, table)
+
     def _table(self, cursor: JobCursor, table: str) -> Any | None:
         exceptions = load_library("google.api_core.exceptions", "target", "bigquery")
         try:
-            return cursor.jobs.client.get_table(f"{self.schema}.{table}", retry=request_retry())
+            found = cursor.jobs.client.get_table(f"{self.schema}.{table}", retry=request_retry())
         except exceptions.NotFound:
-            return None
+            found = None
+        cursor.described[table] = found
+        return found
 
     def _translate(self, error: Any) -> CdcError:
         found = (error.errors or [{}])[0]
