@@ -44,6 +44,13 @@ FIRST_COPIES = (
         ("tests/connectors/test_altered_during_copies.py",),
     ),
     Mutant(
+        "the server opens all its tables for a split of one",
+        "airflow_cdc_provider/connectors/sources/mysql/catalog.py",
+        "{ONE.format('c')} AND {ONE.format('t')} AND CAST",
+        "{ONE.format('c')} AND {ONE.format('t')} AND {JOINED} AND CAST",
+        ("tests/connectors/test_mysql_catalog.py",),
+    ),
+    Mutant(
         "a column that is dropped during a copy is an unexpected error",
         "airflow_cdc_provider/connectors/copied/altered_tables.py",
         "if missing := [name for name in names if name not in present]:",

@@ -44,17 +44,23 @@ SELECT c.table_schema, c.table_name, c.column_name, lower(c.data_type), lower(c.
        coalesce(c.column_default, 'NULL') <> 'NULL' OR c.is_nullable = 'NO', c.privileges LIKE '%%select%%',
        t.table_type, coalesce(t.engine, '')
 FROM information_schema.columns c
-JOIN information_schema.tables t ON t.table_schema = c.table_schema AND t.table_name = c.table_name
+JOIN information_schema.tables t ON {joined}
 WHERE t.table_type NOT IN {others} AND c.table_schema {where}
 ORDER BY c.table_schema, c.table_name, c.ordinal_position
 """
 
 # The primary key comes first, then unique keys by name.
 KEYS = """
-SELECT table_schema, table_name, index_name, column_name FROM information_schema.statistics
-WHERE non_unique = 0 AND table_schema {where}
+SELECT table_schema, table_name, index_name, column_name FROM information_schema.statistics s
+WHERE {one} AND non_unique = 0 AND table_schema {where}
 ORDER BY table_schema, table_name, index_name <> 'PRIMARY', index_name, seq_in_index
 """
+
+JOINED = "t.table_schema = c.table_schema AND t.table_name = c.table_name"
+ONE = "{0}.table_schema = %s AND {0}.table_name = %s"
+ONE_JOINED = f"{ONE.format('c')} AND {ONE.format('t')} AND CAST(t.table_name AS BINARY) = CAST(c.table_name AS BINARY)"
+"""MariaDB opens every table of the server for a table of the catalog whose rows no constant names select. Its optimizer
+keeps them for one alone of two that ``JOINED`` joins. They are equal to names in another case."""
 
 SIZES = """
 SELECT table_schema, table_name, table_rows, data_length FROM information_schema.tables
@@ -187,13 +193,27 @@ def read_collations(connection: Any, server: ServerInfo) -> dict[int, str]:
 def read_tables(connection: Any, databases: Sequence[str]) -> dict[str, CatalogTable]:
     """``database.table`` -> table, of these databases, or of all except the system databases."""
     where, names = _in_databases(databases)
+    keys = fetch_all(connection, KEYS.format(where=where, one="TRUE"), names)
+    columns = fetch_all(connection, COLUMNS.format(where=where, joined=JOINED, others=tuple(OTHER_KINDS)), names)
+    return _tables(keys, columns)
+
+
+def read_table(connection: Any, databases: Sequence[str], table: str) -> CatalogTable | None:
+    """One of ``read_tables``. The server opens no other table for it."""
+    where, names = _in_databases(databases)
+    for one in schema_and_table([table]):
+        keys = fetch_all(connection, KEYS.format(where=where, one=ONE.format("s")), (*one, *names))
+        query = COLUMNS.format(where=where, joined=ONE_JOINED, others=tuple(OTHER_KINDS))
+        return _tables(keys, fetch_all(connection, query, (*one, *one, *names))).get(table)
+    return None
+
+
+def _tables(found: Sequence[tuple[Any, ...]], columns: Sequence[tuple[Any, ...]]) -> dict[str, CatalogTable]:
+    """``found``: rows of ``KEYS``. ``columns``: rows of ``COLUMNS``."""
     keys: dict[tuple[str, str], list[list[str]]] = {}
-    for (database, name, _), rows in groupby(
-        fetch_all(connection, KEYS.format(where=where), names), key=lambda row: row[:3]
-    ):
+    for (database, name, _), rows in groupby(found, key=lambda row: row[:3]):
         keys.setdefault((database, name), []).append([row[3] for row in rows])
-    found = fetch_all(connection, COLUMNS.format(where=where, others=tuple(OTHER_KINDS)), names)
-    groups = groupby(found, key=lambda row: row[:2])
+    groups = groupby(columns, key=lambda row: row[:2])
     tables = (_table(database, name, list(rows), keys.get((database, name), [])) for (database, name), rows in groups)
     return {table.schema.table: table for table in tables}
 

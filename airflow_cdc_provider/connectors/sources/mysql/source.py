@@ -20,6 +20,7 @@ from airflow_cdc_provider.connectors.sources.mysql.catalog import (
     read_other_kinds,
     read_server,
     read_sizes,
+    read_table,
     read_tables,
 )
 from airflow_cdc_provider.connectors.sources.mysql.check import find_problems, missing_table
@@ -113,7 +114,8 @@ class MysqlSource(KeepsNoState):
             return read_server(connection).identity
 
     def tables(self) -> list[TableSchema]:
-        return [table.schema for table in self._read_tables().values()]
+        with self.client.session("describe") as connection:
+            return [table.schema for table in read_tables(connection, self.options.databases).values()]
 
     def is_dropped(self, table: str, identity: TableIdentity | None) -> bool:
         """A renamed table without a known identity is dropped."""
@@ -204,12 +206,9 @@ class MysqlSource(KeepsNoState):
         key_range = range_of(split)
         return read_split(self.client, self._table(key_range.table or schema.table), key_range, schema)
 
-    def _read_tables(self) -> dict[str, CatalogTable]:
-        with self.client.session("describe") as connection:
-            return read_tables(connection, self.options.databases)
-
     def _table(self, name: str) -> CatalogTable:
-        table = self._read_tables().get(name)
+        with self.client.session("describe") as connection:
+            table = read_table(connection, self.options.databases, name)
         if table is None:
             raise CheckFailed(missing_table(name, self.client.address))
         return table
