@@ -15,10 +15,12 @@ from airflow_cdc_provider.connectors.sources.mysql.source import MysqlSource
 from airflow_cdc_provider.connectors.unrepresentable import Unrepresentable
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.errors import SourceUnavailable
+from airflow_cdc_provider.core.spec.definition import Columns, Comparison, Condition
 from airflow_cdc_provider.core.table.schema import TEXT_OF, Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from tests.connectors.mysql_database import Shop
 from tests.connectors.polled_database import Polling
+from tests.connectors.test_jdbc_poll import ago
 
 INT, BIG, TEXT = (LogicalType(kind) for kind in (Kind.INT32, Kind.INT64, Kind.TEXT))
 SCHEMA = TableSchema("s.t", (Column("id", INT), Column("note", TEXT)), ("id",))
@@ -93,3 +95,25 @@ def test_a_polled_table_that_loses_a_column_before_or_while_it_is_copied(tmp_pat
             list(again.read_split(copy.read.splits[0], copy.schema))
         with pytest.raises(SourceUnavailable, match="CPY012"), again.copy(task, 1, position, 1):
             pass
+
+
+@pytest.mark.parametrize("lost", ["updated_at", "id", "note", "region"])
+def test_a_polled_table_that_loses_a_column_between_the_plan_of_a_window_and_its_read(
+    tmp_path: Path, lost: str
+) -> None:
+    """Another process may read the window than has planned it, and describes the table anew."""
+    info = ConnectionInfo("db", schema=str(tmp_path / "shop.db"))
+    with sqlite3.connect(info.schema) as writer:
+        writer.execute("CREATE TABLE t (id int NOT NULL PRIMARY KEY, note text, region text, updated_at timestamp)")
+    polling, reader = Polling("sqlite", info), Polling("sqlite", info).source
+    where = [Condition("region", Comparison.EQUAL, "north")]
+    task = polling.task("main.t", where=where, columns=Columns(exclude=("region",)))
+    position = polling.source.open_stream([task.table])
+    with sqlite3.connect(info.schema) as writer:
+        writer.execute("INSERT INTO t VALUES (1, 'a', 'north', ?)", [ago(1)])
+    (split,) = polling.source.splits(position, polling.source.status(position, [task.table]).limit)
+    with sqlite3.connect(info.schema) as writer:
+        writer.execute(f"ALTER TABLE t RENAME COLUMN {lost} TO other")
+    with pytest.raises(SourceUnavailable, match=f"(?s)CPY012.*no column {lost}"):
+        list(reader.read(split, [task], 1))
+    assert reader.refused([task]) == {}, "the reader reports it"

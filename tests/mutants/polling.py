@@ -198,6 +198,13 @@ POLLING = (
         TABLES,
     ),
     Mutant(
+        "a column that is dropped before its window is read is an unexpected error",
+        "airflow_cdc_provider/connectors/sources/jdbc_poll/source.py",
+        "        if schema:\n            require_columns",
+        "        if not table:\n            require_columns",
+        ("tests/connectors/test_altered_during_copies.py",),
+    ),
+    Mutant(
         "a row that the filter no longer takes stays as it was",
         "airflow_cdc_provider/connectors/sources/jdbc_poll/rows.py",
         "if not selected:\n            return Row",

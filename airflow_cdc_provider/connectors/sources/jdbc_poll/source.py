@@ -182,15 +182,15 @@ class JdbcPollSource(PollingSource):
     def read_split(self, split: str, schema: TableSchema) -> Iterator[pa.Table]:
         """The rows of one split of a copy, in the table's types. Runs in a Spark task."""
         key_range = range_of(split)
-        return read_split(self.database, self._queries_of_copy(schema.table, schema, key_range.where), key_range)
+        return read_split(self.database, self._queries(schema.table, schema, key_range.where), key_range)
 
     def copy(self, table: TableTask, epoch: int, sealed: Position, cores: int) -> AbstractContextManager[Copy]:
-        queries = self._queries_of_copy(table.table, table.schema, table.rule.where)
+        queries = self._queries(table.table, table.schema, table.rule.where)
         self._require_readable(table)
         return open_copy(self.database, queries, epoch, sealed, cores)
 
     def _require_readable(self, task: TableTask) -> None:
-        queries = self._queries(task.table, task.schema)
+        queries = self._queries(task.table, task.schema, (*task.rule.where, *task.rule.snapshot.where))
         raise_problems(filter_problems(task, queries.described))
         require_readable(self.database, queries)
         require_visible_timestamp(task, queries.timestamp_column)
@@ -232,7 +232,10 @@ class JdbcPollSource(PollingSource):
         return queries.timestamp_column in queries.described.nullable
 
     def _queries(self, table: str, schema: TableSchema | None = None, where: Sequence[Condition] = ()) -> TableQueries:
+        """Raises SourceUnavailable (CPY012) if the table has lost a column that they need."""
         described = self._described.get(table) or self._describe(table)
+        if schema:
+            require_columns(schema, described.schema.names, (condition.column for condition in where))
         return TableQueries(
             described,
             schema or described.schema,
@@ -241,12 +244,6 @@ class JdbcPollSource(PollingSource):
             self.database.system,
             where,
         )
-
-    def _queries_of_copy(self, table: str, schema: TableSchema, where: Sequence[Condition]) -> TableQueries:
-        """Raises SourceUnavailable (CPY012) if the table has lost a column that they need."""
-        described = self._described.get(table) or self._describe(table)
-        require_columns(schema, described.schema.names, (condition.column for condition in where))
-        return self._queries(table, schema, where)
 
     def _describe(self, table: str) -> PolledTable:
         with self.database.session() as connection:
