@@ -205,14 +205,14 @@ COMMITS = (
     Mutant(
         "rows that the server lost between load and merge are not missed",
         "airflow_cdc_provider/targets/database/target.py",
-        "                self._require_loaded(cursor, commit.loaded)\n",
+        "                require_loaded(cursor, self, commit.loaded)\n",
         "",
         (f"{DATABASE}::test_staged_rows_that_the_server_lost_are_loaded_again",),
     ),
     Mutant(
         "a copy that lost rows replaces the old one",
         "airflow_cdc_provider/targets/database/target.py",
-        "                self._require_loaded(cursor, swap.loaded)\n",
+        "                require_loaded(cursor, self, swap.loaded)\n",
         "",
         (f"{DATABASE}::test_a_copy_of_which_the_server_lost_rows_does_not_replace_the_old_one",),
     ),

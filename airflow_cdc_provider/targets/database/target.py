@@ -29,7 +29,7 @@ from airflow_cdc_provider.targets.common_checks import first_problems, lost_rows
 from airflow_cdc_provider.targets.database import control, errors, leaving
 from airflow_cdc_provider.targets.database.alter_sql import alteration_statements
 from airflow_cdc_provider.targets.database.check import check_tables
-from airflow_cdc_provider.targets.database.commit import Commit, Loaded, Swap
+from airflow_cdc_provider.targets.database.commit import Commit, Swap
 from airflow_cdc_provider.targets.database.conflicts import retry_conflicts
 from airflow_cdc_provider.targets.database.cuts import create_view, write_cut
 from airflow_cdc_provider.targets.database.declared_types import missing, other_types
@@ -44,6 +44,7 @@ from airflow_cdc_provider.targets.database.names import (
     is_shared,
     staging_table,
 )
+from airflow_cdc_provider.targets.database.row_counts import require_all_taken_over, require_loaded
 from airflow_cdc_provider.targets.database.server import (
     CarriesOver,
     ChangesRows,
@@ -54,7 +55,7 @@ from airflow_cdc_provider.targets.database.server import (
 )
 from airflow_cdc_provider.targets.database.sql import Sql
 from airflow_cdc_provider.targets.database.text_loads import delete_loads
-from airflow_cdc_provider.targets.fencing import claim_fence, has_commit, superseded, superseded_by
+from airflow_cdc_provider.targets.fencing import claim_fence, has_commit, superseded_by
 from airflow_cdc_provider.targets.missing_rows import row_missing_in
 from airflow_cdc_provider.targets.restrictions import Restriction
 from airflow_cdc_provider.targets.target import TargetState
@@ -320,7 +321,7 @@ class DatabaseTarget(UnversionedTarget):
             counts = dict.fromkeys(Effect, 0)
             with self._one_transaction(cursor):
                 self.require_unchanged(cursor, table, expected, record)
-                self._require_loaded(cursor, commit.loaded)
+                require_loaded(cursor, self, commit.loaded)
                 written = commit.written
                 for statement in commit.statements:
                     if written and statement.effect is not Effect.ALTER:
@@ -341,25 +342,6 @@ class DatabaseTarget(UnversionedTarget):
             failpoint("commit.after")
             self._require_committed(cursor, table, record)
             return counts
-
-    def _require_loaded(self, cursor: Any, loaded: Loaded | None) -> None:
-        """Raises TargetUnavailable where a table has not the rows that were loaded into it."""
-        if loaded is None:
-            return
-        cursor.execute(f"SELECT count(*) FROM {self.sql.table(loaded.table)}")
-        (found,) = cursor.fetchone()
-        if found != loaded.rows:
-            raise errors.incomplete_load(self.locate(loaded.table), found, loaded.rows)
-
-    def _require_all_taken_over(self, cursor: Any, swap: Swap) -> None:
-        """Raises Fenced where another program has written a table that is taken over since its rows were read."""
-        if not swap.expected.exists or swap.expected.control is not None:
-            return
-        cursor.execute(f"SELECT count(*) FROM {self.sql.table(swap.target_table)}")
-        (found,) = cursor.fetchone()
-        if found != swap.record.rows:
-            read = f"{found:,} rows, and {swap.record.rows:,} when they were read"
-            raise superseded(swap.record, f"another program: {read}")
 
     def _require_fit(self, cursor: Any, commit: Commit, schema: TableSchema) -> None:
         """Raises Blocked where the table would not keep the values."""
@@ -396,8 +378,8 @@ class DatabaseTarget(UnversionedTarget):
             self.server.lock_table(cursor, table)
             with self._one_transaction(cursor):
                 self.require_unchanged(cursor, table, swap.expected, record)
-                self._require_loaded(cursor, swap.loaded)
-                self._require_all_taken_over(cursor, swap)
+                require_loaded(cursor, self, swap.loaded)
+                require_all_taken_over(cursor, self, swap)
                 for command in swap.commands(self.sql):
                     command.execute(cursor)
                 raised = None if self.server.swaps_under_lock else swap.raise_fence(self.sql)
