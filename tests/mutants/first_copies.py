@@ -10,7 +10,7 @@ CONTINUED = "tests/spark/pipelines/first_copies/test_kept_postgres_splits.py::te
 FIRST_COPIES = (
     Mutant(
         "a table is taken over without the rows that another program writes meanwhile",
-        "airflow_cdc_provider/targets/database/target.py",
+        "airflow_cdc_provider/targets/database/row_counts.py",
         "if found != swap.record.rows:",
         "if found == -1:",
         ("tests/spark/pipelines/first_copies/test_taken_over.py",),
