@@ -18,6 +18,7 @@ NOT_A_NUMBER = "NaN or an infinite number"
 MORE_DIGITS = "a number with more digits than the type of its column"
 NO_DATE = "an invalid date, such as a zero date"
 OTHER_TYPE = "a value of another type than its column"
+UNCHANGED = "the target is unchanged by it; splits of a copy that were read are kept if the source can read them later"
 
 
 class Unrepresentable(ValueError):
@@ -83,5 +84,5 @@ def unrepresentable_row(schema: TableSchema, columns: Sequence[str], what: str, 
         found=f"{', '.join(columns)}: {what}{_in_key(columns, schema.key)}",
         allowed="times in the years 1 to 9999, finite numbers",
         do=remedy(columns, schema.key, keeps_texts),
-        data="nothing of it was written",
+        data=UNCHANGED,
     )

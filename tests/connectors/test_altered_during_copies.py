@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from airflow_cdc_provider.connectors.copied.altered_tables import of_type, require_columns
+from airflow_cdc_provider.connectors.copied.altered_tables import altered_meanwhile, of_type, require_columns
 from airflow_cdc_provider.connectors.sources.mysql import copy as mysql_copy
 from airflow_cdc_provider.connectors.sources.mysql.source import MysqlSource
-from airflow_cdc_provider.connectors.unrepresentable import Unrepresentable
+from airflow_cdc_provider.connectors.unrepresentable import Unrepresentable, unrepresentable_row
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.errors import SourceUnavailable
 from airflow_cdc_provider.core.spec.definition import Columns, Comparison, Condition
@@ -41,6 +41,12 @@ def test_a_value_that_only_the_present_type_has_is_no_unexpected_error() -> None
         raise OverflowError("too large")
     with pytest.raises(Unrepresentable), of_type("s.t", "n", INT, BIG):
         raise Unrepresentable("infinity")
+
+
+def test_a_split_that_fails_does_not_deny_those_that_are_kept() -> None:
+    altered, bad = altered_meanwhile("s.t", "other columns"), unrepresentable_row(SCHEMA, ["note"], "infinity")
+    for problem in (*altered.problems, bad):
+        assert "splits of a copy that were read are kept" in problem.data
 
 
 @pytest.mark.server

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 
-from airflow_cdc_provider.connectors.unrepresentable import Unrepresentable
+from airflow_cdc_provider.connectors.unrepresentable import UNCHANGED, Unrepresentable
 from airflow_cdc_provider.core.errors import SourceUnavailable
 from airflow_cdc_provider.core.table.schema import Kind, LogicalType, TableSchema
 
@@ -17,7 +17,7 @@ def altered_meanwhile(table: str, found: str) -> SourceUnavailable:
         where=table,
         found=found,
         do="nothing: the next run reads the table as it is then",
-        data="nothing of it was written",
+        data=UNCHANGED,
     )
 
 

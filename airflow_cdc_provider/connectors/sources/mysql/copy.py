@@ -47,7 +47,7 @@ from airflow_cdc_provider.connectors.sources.mysql.visibility import (
     require_commit_order,
     wait_for_logged,
 )
-from airflow_cdc_provider.connectors.unrepresentable import Unrepresentable, unrepresentable_row
+from airflow_cdc_provider.connectors.unrepresentable import UNCHANGED, Unrepresentable, unrepresentable_row
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import BadRecordFound, Problem, raise_problems
 from airflow_cdc_provider.core.log.positions import Position
@@ -238,7 +238,7 @@ def _no_text(schema: TableSchema, column: CatalogColumn, found: str) -> Problem:
         found=f"{column.name} ({column.column_type}): {found}",
         allowed="codes with a character",
         do=CORRECT_TEXT,
-        data="nothing of it was written",
+        data=UNCHANGED,
         columns=(column.name,),
     )
 
