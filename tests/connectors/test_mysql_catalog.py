@@ -50,3 +50,19 @@ def test_one_table_is_read_as_it_is_among_all(mariadb: EmbeddedMariaDB, database
         one = {name: catalog.read_table(connection, given, name) for name in names}
     assert one == {name: found.get(name) for name in names}
     assert sum(table is not None for table in one.values()) == (0 if databases == "other" else 2)
+
+
+@pytest.mark.server
+def test_tables_whose_names_differ_in_case_only_have_their_own_columns_and_keys(mariadb: EmbeddedMariaDB) -> None:
+    """The catalog of MariaDB compares and sorts names without their case."""
+    shop = Shop(mariadb)
+    shop.sql(
+        "CREATE TABLE t (a int NOT NULL, b int NOT NULL, c text, UNIQUE k (b, a))",
+        "CREATE TABLE `T` (x int NOT NULL, y int NOT NULL, UNIQUE k (x, y))",
+    )
+    with shop.source.client.session("describe") as connection:
+        found = catalog.read_tables(connection, [shop.name])
+        one = {name: catalog.read_table(connection, [shop.name], name) for name in found}
+    assert one == found
+    shapes = {name: (table.schema.names, table.schema.key) for name, table in found.items()}
+    assert shapes == {shop.table("t"): (("a", "b", "c"), ("b", "a")), shop.table("T"): (("x", "y"), ("x", "y"))}

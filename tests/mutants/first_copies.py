@@ -44,10 +44,17 @@ FIRST_COPIES = (
         ("tests/connectors/test_altered_during_copies.py",),
     ),
     Mutant(
+        "rows of tables whose names differ in case only are mixed",
+        "airflow_cdc_provider/connectors/sources/mysql/catalog.py",
+        "return sorted(rows, key=lambda row: row[:2])",
+        "return list(rows)",
+        ("tests/connectors/test_mysql_catalog.py",),
+    ),
+    Mutant(
         "the server opens all its tables for a split of one",
         "airflow_cdc_provider/connectors/sources/mysql/catalog.py",
-        "{ONE.format('c')} AND {ONE.format('t')} AND CAST",
-        "{ONE.format('c')} AND {ONE.format('t')} AND {JOINED} AND CAST",
+        "{ONE.format('c')} AND {ONE.format('t')} AND {SAME_CASE}",
+        "{ONE.format('c')} AND {ONE.format('t')} AND {JOINED}",
         ("tests/connectors/test_mysql_catalog.py",),
     ),
     Mutant(

@@ -56,11 +56,14 @@ WHERE {one} AND non_unique = 0 AND table_schema {where}
 ORDER BY table_schema, table_name, index_name <> 'PRIMARY', index_name, seq_in_index
 """
 
-JOINED = "t.table_schema = c.table_schema AND t.table_name = c.table_name"
+SAME_CASE = "CAST(t.table_name AS BINARY) = CAST(c.table_name AS BINARY)"
+"""MariaDB compares names of the catalog without their case."""
+
+JOINED = f"t.table_schema = c.table_schema AND t.table_name = c.table_name AND {SAME_CASE}"
 ONE = "{0}.table_schema = %s AND {0}.table_name = %s"
-ONE_JOINED = f"{ONE.format('c')} AND {ONE.format('t')} AND CAST(t.table_name AS BINARY) = CAST(c.table_name AS BINARY)"
+ONE_JOINED = f"{ONE.format('c')} AND {ONE.format('t')} AND {SAME_CASE}"
 """MariaDB opens every table of the server for a table of the catalog whose rows no constant names select. Its optimizer
-keeps them for one alone of two that ``JOINED`` joins. They are equal to names in another case."""
+keeps them for one alone of two that ``JOINED`` joins."""
 
 SIZES = """
 SELECT table_schema, table_name, table_rows, data_length FROM information_schema.tables
@@ -211,11 +214,16 @@ def read_table(connection: Any, databases: Sequence[str], table: str) -> Catalog
 def _tables(found: Sequence[tuple[Any, ...]], columns: Sequence[tuple[Any, ...]]) -> dict[str, CatalogTable]:
     """``found``: rows of ``KEYS``. ``columns``: rows of ``COLUMNS``."""
     keys: dict[tuple[str, str], list[list[str]]] = {}
-    for (database, name, _), rows in groupby(found, key=lambda row: row[:3]):
+    for (database, name, _), rows in groupby(_by_table(found), key=lambda row: row[:3]):
         keys.setdefault((database, name), []).append([row[3] for row in rows])
-    groups = groupby(columns, key=lambda row: row[:2])
+    groups = groupby(_by_table(columns), key=lambda row: row[:2])
     tables = (_table(database, name, list(rows), keys.get((database, name), [])) for (database, name), rows in groups)
     return {table.schema.table: table for table in tables}
+
+
+def _by_table(rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Rows of names that differ in case only are mixed in the order of the server. The order within a table stays."""
+    return sorted(rows, key=lambda row: row[:2])
 
 
 def read_other_kinds(connection: Any, databases: Sequence[str]) -> dict[str, OtherKind]:
