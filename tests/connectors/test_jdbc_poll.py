@@ -242,6 +242,7 @@ def test_a_table_that_is_gone_is_an_error_of_this_table_and_a_lost_connection_on
     polling.position = polling.source.open_stream(tables)
     task = polling.task("main.gone")
     shop.sql("DROP TABLE gone")
+    assert [(one.code, one.table) for one in polling.source.check([task])] == [("SRC042", "main.gone")]
     status = polling.source.status(polling.position, tables)
     assert status.has_changes and status.limit.keys() == {"main.gone"}, "its reader reports the problem"
     (split,) = polling.source.splits(polling.position, status.limit)

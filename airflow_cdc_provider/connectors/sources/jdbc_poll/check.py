@@ -61,7 +61,13 @@ def find_problems(database: Database, tables: Sequence[TableTask]) -> list[Probl
             for name in sorted(options.timestamp_columns.keys() - catalog.keys()):
                 problems.append(_no_table(name))
             for task in tables:
-                problems += of_table(task.table, _table_problems(database, connection, task, catalog[task.table]))
+                described = catalog.get(task.table)
+                found = (
+                    _table_problems(database, connection, task, described)
+                    if described
+                    else [missing_table(database, task.table)]
+                )
+                problems += of_table(task.table, found)
     except CheckFailed as error:
         problems += error.problems
     return problems
@@ -236,6 +242,18 @@ def _no_timestamp_column(table: str, name: str, found: str) -> Problem:
         found=found,
         allowed="a timestamp column that every change sets",
         do=f"set one under `timestamp_columns` of the source: `{table}: …`",
+    )
+
+
+def missing_table(database: Database, table: str) -> Problem:
+    """Of one that the source has listed before."""
+    return Problem(
+        "SRC042",
+        "the table does not exist, or is hidden from the user",
+        where=table,
+        found=f"schemas {', '.join(database.options.schemas) or 'by default'} of {database.location}",
+        do="create the table again or grant SELECT on it; if it was dropped for good, nothing: the next run knows",
+        data="nothing of the table was read",
     )
 
 

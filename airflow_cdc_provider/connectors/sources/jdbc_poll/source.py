@@ -18,6 +18,7 @@ from airflow_cdc_provider.connectors.sources.jdbc_poll.catalog import PolledTabl
 from airflow_cdc_provider.connectors.sources.jdbc_poll.check import (
     filter_problems,
     find_problems,
+    missing_table,
     named_timestamp,
     refused_zone,
     require_readable,
@@ -249,12 +250,5 @@ class JdbcPollSource(PollingSource):
         with self.database.session() as connection:
             self._described |= read_catalog(connection, self.options.schemas, table)
         if table not in self._described:
-            raise SourceUnavailable.of(
-                "SRC042",
-                "the table does not exist, or is hidden from the user",
-                where=table,
-                found=f"schemas {', '.join(self.options.schemas) or 'by default'} of {self.database.location}",
-                do="run `airflow cdc check` for details",
-                data="nothing of the table was read",
-            )
+            raise SourceUnavailable(missing_table(self.database, table))
         return self._described[table]

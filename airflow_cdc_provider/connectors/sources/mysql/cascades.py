@@ -38,7 +38,8 @@ def refuse_cascades(connection: Any, table: CatalogTable) -> None:
         return
     query = FOREIGN_KEYS + OF_ONE_TABLE + ORDERED
     rows = fetch_all(connection, query, (ACTIONS, ACTIONS, table.database, table.name))
-    raise_problems(_problem(*row) for row in rows)
+    # The catalog of MariaDB compares names without case.
+    raise_problems(_problem(*row) for row in rows if row[1] == table.name)
 
 
 def _are_logged(connection: Any) -> bool:
