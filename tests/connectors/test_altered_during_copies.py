@@ -116,7 +116,7 @@ def test_a_polled_table_that_loses_a_column_between_the_plan_of_a_window_and_its
     task = polling.task("main.t", where=where, columns=Columns(exclude=("region",)))
     position = polling.source.open_stream([task.table])
     with sqlite3.connect(info.schema) as writer:
-        writer.execute("INSERT INTO t VALUES (1, 'a', 'north', ?)", [ago(1)])
+        writer.execute("INSERT INTO t VALUES (1, 'a', 'north', ?)", [ago(30)])
     (split,) = polling.source.splits(position, polling.source.status(position, [task.table]).limit)
     with sqlite3.connect(info.schema) as writer:
         writer.execute(f"ALTER TABLE t RENAME COLUMN {lost} TO other")
