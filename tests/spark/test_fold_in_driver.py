@@ -117,7 +117,9 @@ def test_a_plain_batch_is_staged_as_spark_would_stage_it(
     theirs, files = staged(table)
     assert not files[0].startswith("part-00000.parquet"), "folded by Spark"
     assert ours == theirs, f"again: {seeds.SEED}={seeds.seed()}"
-    monkeypatch.setattr(spark_fold, "fold_frame", lambda *arguments, typed: fold_frame(*arguments, typed=False))
+    monkeypatch.setattr(
+        spark_fold, "fold_frame", lambda *arguments, typed, **more: fold_frame(*arguments, typed=False, **more)
+    )
     by_casts, _ = staged(table)
     assert by_casts == theirs, f"again: {seeds.SEED}={seeds.seed()}"
 
