@@ -12,7 +12,7 @@ from airflow_cdc_provider.control.inventory import tables_in_staging
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.core.decisions.replicator_changes import OwnedTable
 from airflow_cdc_provider.core.errors import CdcError, CommandRefused, Problem
-from airflow_cdc_provider.core.table.copies import target_of_copy
+from airflow_cdc_provider.core.table.copies import in_target, target_of_copy
 
 T = TypeVar("T")
 
@@ -76,7 +76,9 @@ def own_copies(replicator: Replicator) -> tuple[OwnedTable, ...]:
 def require_known_tables(replicator: Replicator) -> None:
     """Raises CommandRefused (CMD036) if a target table is not known as a copy. It may be one that was made under
     another name of its target: it would not get the new name of its replicator, and would be lost."""
-    for table, target in every_table(replicator).items():
+    left, rows = left_copies(replicator), replicator.state.tables(replicator.name)
+    renamed = {in_target(copy, name): rows[copy].target for copy in left for name in replicator.targets}
+    for table, target in {**renamed, **every_table(replicator)}.items():
         current = replicator.targets.state(table, target)
         if current.exists and current.control is None:
             raise CommandRefused.of(

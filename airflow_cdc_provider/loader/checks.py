@@ -56,8 +56,6 @@ def check(builder: Builder) -> None:
                 _check_source(value, at, builder.report)
             case Target():
                 _check_target(value, at, builder.report)
-                if "connection" not in location_keys(value.type).any_of:
-                    _check_folder(value, at, builder.report)
             case Staging():
                 _check_folder(value, at, builder.report)
             case TableRule():
@@ -152,9 +150,9 @@ def _check_target(target: Target, at: Callable[..., YamlLocation], report: Repor
         report.problem("DEF051", what, at(key), found=shown(found), allowed=allowed)
 
 
-def _check_folder(folder: Target | Staging, at: Callable[..., YamlLocation], report: Report) -> None:
+def _check_folder(folder: Staging, at: Callable[..., YamlLocation], report: Report) -> None:
     """A bucket without its scheme would be a folder of each worker."""
-    if folder.connection and folder.location and parse_location(folder.location).scheme == FOLDER:
+    if folder.connection and parse_location(folder.location).scheme == FOLDER:
         report.problem(
             "DEF105",
             "`connection` has no effect on a folder",

@@ -116,18 +116,18 @@ def test_what_a_first_copy_kept_is_removed_once_the_log_does_not_reach_back_to_i
     begin_copy(harness)
     store = harness.replicator.log.store
     assert cdc("pause", "shop", "--table", A).code == 0
-    kept = [file.path for file in store.files(copy_folder(A))]
+    kept = sorted(file.path for file in store.files(copy_folder(A)))
     if leaves:
         harness.definition = replace(harness.definition, tables=(TableRule("public.b"),))
     harness.run("r2")
-    assert [file.path for file in store.files(copy_folder(A))] == kept, "the log reaches back"
+    assert sorted(file.path for file in store.files(copy_folder(A))) == kept, "the log reaches back"
     harness.definition = replace(harness.definition, staging=replace(harness.definition.staging, retain=timedelta(0)))
     for number in range(3, 6):
         harness.source.change("public.b")
         harness.run(f"r{number}")
     assert harness.replicator.log.oldest() > 1
-    left = [file.path for file in store.files(copy_folder(A))]
-    assert left == ([] if leaves else [kept_copy_path(A), paused_path(A)])
+    left = {file.path for file in store.files(copy_folder(A))}
+    assert left == (set() if leaves else {kept_copy_path(A), paused_path(A)})
     assert not leaves or store.names(COPIES) == []
 
 

@@ -138,7 +138,7 @@ BAD = [
     ("limits of no quarantine", rule("quarantine: {max_rows: 5}"), "DEF052", "7:17"),
     ("a repair without comparisons", GOOD + "verify: {repair: ask}\n", "DEF105", "8:10"),
     ("a sample without comparisons", GOOD + "verify: {sample: 0.1}\n", "DEF105", "8:10"),
-    ("a connection of a folder", swap("/data/lake/shop", "/data/lake/shop, connection: s3_lake"), "DEF105", "4:62"),
+    ("a connection of a folder", swap("/data/lake/shop", "/data/lake/shop, connection: s3_lake"), "DEF051", "4:62"),
     ("a connection of a folder for staging", swap("/_cdc,", "/_cdc, connection: s3_lake,"), "DEF105", "7:50"),
     ("a share above all", rule("on_bad_record: quarantine\nquarantine: {max_share: 1.5}"), "DEF046", "8:29"),
     ("an unknown way with bad records", rule("on_bad_record: skip"), "DEF046", "7:20"),

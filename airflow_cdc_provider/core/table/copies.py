@@ -26,6 +26,12 @@ def history_name(copy: str) -> str:
     return f"{copy}{HISTORY}"
 
 
+def in_target(copy: str, target: str) -> str:
+    """The name of a copy, or of its history, in another target."""
+    other = copy_name(source_table(copy), target)
+    return history_name(other) if copy.endswith(HISTORY) else other
+
+
 def source_table(copy: str) -> str:
     return IN_TARGET.sub("", copy.removesuffix(HISTORY))
 

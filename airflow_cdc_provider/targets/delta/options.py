@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
+from airflow_cdc_provider.core.spec.definition import Target
 from airflow_cdc_provider.core.spec.fields import doc
+from airflow_cdc_provider.core.storage.locations import FOLDER, parse_location
 
 
 class TableFeature(StrEnum):
@@ -26,3 +29,11 @@ class DeltaOptions:
         "must support them; Spark's tasks do all merges into such a table.",
         tuple,
     )
+
+    @staticmethod
+    def option_conflicts(target: Target) -> Iterator[tuple[str, str, str]]:
+        """Invalid values: key, problem, allowed values. A bucket without its scheme would be a folder of each
+        worker."""
+        if target.connection and target.location and parse_location(target.location).scheme == FOLDER:
+            allowed = "a `connection` for a bucket: s3://, gs:// or abfss://"
+            yield "connection", "`connection` has no effect on a folder", allowed
