@@ -252,7 +252,7 @@ def missing_table(database: Database, table: str) -> Problem:
         "the table does not exist, or is hidden from the user",
         where=table,
         found=f"schemas {', '.join(database.options.schemas) or 'by default'} of {database.location}",
-        do="create the table again, or grant SELECT on it; nothing if it was dropped: the next run lists the tables again",
+        do="create the table again, or grant SELECT on it; nothing if it was dropped: the next run lists them again",
         data="nothing of the table was read",
     )
 
