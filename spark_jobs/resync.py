@@ -6,6 +6,7 @@ after the commit, the next attempt copies again, which is correct too.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -16,7 +17,7 @@ from airflow_cdc_provider.connectors.source_features import StreamHoldsSnapshots
 from airflow_cdc_provider.core.decisions.steps import StepResult, TableResult, TableTask
 from airflow_cdc_provider.core.errors import Fenced
 from airflow_cdc_provider.core.failpoints import failpoint
-from airflow_cdc_provider.core.log.change_log import RELOAD
+from airflow_cdc_provider.core.log.change_log import RELOAD, RESTART
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.table.control_record import ControlRecord
@@ -152,10 +153,10 @@ def _columns_of_this_table(control: ControlRecord, copy: Copy) -> TableSchema | 
     return replace(control.schema, columns=tuple(replace(column, id="") for column in control.schema.columns))
 
 
-def _is_announced(job: Job, task: TableTask) -> bool:
+def _is_announced(job: Job, task: TableTask, kinds: Collection[str] = (RESTART, RELOAD)) -> bool:
     """Whether the source itself has announced that it copies the table again."""
     feed = isinstance(job.source, StreamHoldsSnapshots)
-    return feed and has_reload(job.log.manifest(job.step.window), task.source_table)
+    return feed and has_reload(job.log.manifest(job.step.window), task.source_table, kinds)
 
 
 def begins_anew(job: Job, task: TableTask, control: ControlRecord | None) -> bool:
@@ -169,8 +170,7 @@ def begins_anew(job: Job, task: TableTask, control: ControlRecord | None) -> boo
 
 def _was_interrupted(job: Job, task: TableTask) -> bool:
     """Whether the feed has the beginning of a first snapshot up to this window, and begins it again after that."""
-    feed = isinstance(job.source, StreamHoldsSnapshots)
-    return feed and has_reload(job.log.manifest(job.step.window), task.source_table, (RELOAD,))
+    return _is_announced(job, task, (RELOAD,))
 
 
 def _continue_history(copied: HistoryCopy, old: DataFrame, new: DataFrame) -> TableResult:

@@ -111,13 +111,13 @@ def _after_rewrite(
     if result.detail["identical"] and not documents:
         committed = job.tables.fence(task.target, current, replace(record, identity=copy.identity))
         return replace(result, fence=committed.fence)
+    apart = f", not compared: {', '.join(documents)}" if documents else ""
     problem = Problem(
         "SRC101",
         f"the rows of {task.table} were rewritten at the source, and its stream does not carry the new values",
         where=task.table,
         found=f"{result.detail['source_rows']:,} rows at the source, {result.detail['target_rows']:,} in the copy,"
-        f" first differences: {', '.join(result.detail['differences'][:3]) or 'none shown'}"
-        f"{f', not compared: {chr(44).join(documents)}' if documents else ''}",
+        f" first differences: {', '.join(result.detail['differences'][:3]) or 'none shown'}{apart}",
         allowed="a rewrite that keeps every value, such as VACUUM FULL",
         do=repair_line(job.step.definition.name, task.table, task.rule),
         data="the copy has the old values; later changes are kept in the change log",

@@ -157,11 +157,12 @@ class ClosingRows:
     def _log_after(self, window: int) -> LogFacts:
         """The log with all windows after this one: the cursor of a copy may be before every cursor that the run has
         known."""
-        known = self.log.manifests
-        if window + 1 >= min(known, default=0):
-            return self.log
-        read = {manifest.window: manifest for manifest in self.replicator.log.manifests(window + 1)}
-        return replace(self.log, manifests={**read, **known})
+        return self.log if window + 1 >= min(self.log.manifests, default=0) else self._whole_log
+
+    @cached_property
+    def _whole_log(self) -> LogFacts:
+        read = {manifest.window: manifest for manifest in self.replicator.log.manifests(1)}
+        return replace(self.log, manifests={**read, **self.log.manifests})
 
     def _fresh_at(self, passed: int) -> str:
         """When the run has seen the source, if the table has everything up to then; else the time of the last commit

@@ -43,9 +43,8 @@ class TableProgress:
 
 def clean(replicator: Replicator, run_id: str, tables: Collection[str], now: str, log_info: LogInfo) -> None:
     """Remove old windows, control records and reports, the batches of this run, step files of old runs, and what first
-    copies kept that cannot be continued. An error is
-    logged and stops neither the run nor the rest of the cleanup: a later run removes what is left. ``tables``: of the
-    run; windows that any other copy needs are kept, too.
+    copies kept that cannot be continued. An error is logged and stops neither the run nor the rest of the cleanup: a
+    later run removes what is left. ``tables``: of the run; windows that any other copy needs are kept, too.
 
     Nothing is removed while another run holds the stream lane: that run may read the windows.
     """

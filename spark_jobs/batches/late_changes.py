@@ -29,7 +29,7 @@ from airflow_cdc_provider.staging.change_log import ChangeLog
 from spark_jobs.batches.truncates import truncates_in
 from spark_jobs.folds.later_changes import COLUMNS, Fates, LaterChanges, Mask, late_keys
 from spark_jobs.windows.log_reader import WindowSlice, verify_files, windows_between
-from spark_jobs.windows.parquet_files import open_parquet
+from spark_jobs.windows.parquet_files import column_statistics, open_parquet
 from spark_jobs.windows.record_files import SCHEMA, RecordFile
 
 AFTER_ALL = "g"
@@ -93,12 +93,9 @@ class LateChanges:
         return min(self._first_order_keys(windows), default=AFTER_ALL) <= self.schemas_after
 
     def _first_order_keys(self, windows: Sequence[WindowSlice]) -> Iterator[str]:
-        column = SCHEMA.get_field_index("order_key")
-        for file in (file for window in windows for file in window.part.files):
-            with open_parquet(self.log.store, file.path) as parquet:
-                for number in range(parquet.metadata.num_row_groups):
-                    statistics = parquet.metadata.row_group(number).column(column).statistics
-                    yield statistics.min if statistics is not None and statistics.has_min_max else ""
+        paths = (file.path for window in windows for file in window.part.files)
+        for statistics in column_statistics(self.log.store, paths, SCHEMA.get_field_index("order_key")):
+            yield statistics.min if statistics is not None and statistics.has_min_max else ""
 
     def _later_changes(self, before: int, first: str, keys: pa.Array) -> LaterChanges:
         """Those that the copy has applied from windows ``before``, from the order key ``first`` on."""

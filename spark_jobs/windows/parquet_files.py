@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -26,6 +26,14 @@ def open_parquet(store: Store, path: str, footer: pq.FileMetaData | None = None)
 def iter_batches(store: Store, path: str) -> Iterator[pa.RecordBatch]:
     with open_parquet(store, path) as file:
         yield from file.iter_batches()
+
+
+def column_statistics(store: Store, paths: Iterable[str], column: int) -> Iterator[pq.Statistics | None]:
+    """Of a column, given by its index, in each piece of these files; None for a piece without them."""
+    for path in paths:
+        with open_parquet(store, path) as file:
+            for number in range(file.metadata.num_row_groups):
+                yield file.metadata.row_group(number).column(column).statistics
 
 
 def count_rows(store: Store, folder: str) -> int:

@@ -25,11 +25,7 @@ def wait_for_logged(connection: Any, client: MysqlClient) -> None:
     """MySQL only: waits for all transactions that are in the binlog now. One that is logged and not yet visible belongs
     to the session that commits it. Raises SourceUnavailable (CPY007)."""
     ((owned,),) = fetch_all(connection, "SELECT @@GLOBAL.gtid_owned")
-    wait_for(connection, client, OWNER.sub("", str(owned)))
-
-
-def wait_for(connection: Any, client: MysqlClient, gtids: str) -> None:
-    """MySQL only. Raises SourceUnavailable (CPY007) if one of the transactions is not visible in time."""
+    gtids = OWNER.sub("", str(owned))
     if not gtids:
         return
     ((timed_out,),) = fetch_all(connection, "SELECT WAIT_FOR_EXECUTED_GTID_SET(%s, %s)", (gtids, SETTLE_LIMIT_S))
