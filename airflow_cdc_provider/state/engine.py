@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -27,18 +28,25 @@ def open_engine(url: str) -> Engine:
         parsed = make_url(url)
         if parsed.get_backend_name() not in DATABASES:
             raise _unsupported(parsed.get_backend_name())
-        sqlite = parsed.get_backend_name() == "sqlite"
-        engine = sa.create_engine(parsed, poolclass=NullPool, **(_OF_SQLITE if sqlite else _OF_POSTGRESQL))
+        engine = _engine(parsed)
     except (sa.exc.ArgumentError, ImportError) as error:
         raise _unsupported(str(error).splitlines()[0]) from error
-    if not sqlite:
+    if engine.dialect.name == "sqlite" and parsed.database:
+        Path(parsed.database).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return engine
+
+
+@lru_cache(maxsize=8)
+def _engine(url: sa.URL) -> Engine:
+    """One per database: an engine compiles each statement once."""
+    if url.get_backend_name() == "sqlite":
+        engine = sa.create_engine(url, poolclass=NullPool, **_OF_SQLITE)
+        sa.event.listen(engine, "connect", _prepare)
+        sa.event.listen(engine, "begin", _begin)
+    else:
+        engine = sa.create_engine(url, poolclass=NullPool, **_OF_POSTGRESQL)
         sa.event.listen(engine, "connect", _prepare_postgresql)
         sa.event.listen(engine, "begin", _begin_postgresql)
-        return engine
-    if parsed.database:
-        Path(parsed.database).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    sa.event.listen(engine, "connect", _prepare)
-    sa.event.listen(engine, "begin", _begin)
     return engine
 
 
