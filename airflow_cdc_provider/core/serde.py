@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from functools import cache
+from functools import cache, partial
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -38,29 +38,48 @@ def from_plain(kind: type[T], value: Any) -> T:
 
     Members without a field in ``kind`` are ignored: an older reader accepts a newer file of the same format.
     """
-    return typing.cast(T, _build(kind, value))
+    return typing.cast(T, _read(_reader(typing.cast(Any, kind)), value))
 
 
-def _build(kind: Any, value: Any) -> Any:
-    if value is None or kind in SCALARS:
-        return value
-    origin, arguments = _shape(kind)
+Reader = Callable[[Any], Any]
+"""Of a value that is not null."""
+
+
+def _read(reader: Reader | None, value: Any) -> Any:
+    return value if reader is None or value is None else reader(value)
+
+
+@cache
+def _reader(kind: Any) -> Reader | None:
+    """None where the JSON value is the value."""
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin in (typing.Union, types.UnionType):
-        return _build(_member(arguments, value), value)
+        return lambda value: _read(_reader(_member(arguments, value.__class__)), value)
     if origin in (tuple, list):
-        return origin(_build(arguments[0], item) for item in value)
-    if origin is not None and isinstance(value, dict):
-        return {key: _build(arguments[1], item) for key, item in value.items()}
-    if is_dataclass(kind) and isinstance(kind, type):
-        hints = _hints(kind)
-        return kind(**{name: _build(hints[name], item) for name, item in value.items() if name in hints})
+        item_reader = _reader(arguments[0])
+        return lambda items: origin(_read(item_reader, item) for item in items)
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        value_reader = _reader(arguments[1])
+        return lambda items: {key: _read(value_reader, item) for key, item in items.items()}
     if kind is timedelta:
-        return timedelta(seconds=value)
+        return lambda seconds: timedelta(seconds=seconds)
     if kind is datetime:
-        return datetime.fromisoformat(value)
-    if isinstance(kind, type) and issubclass(kind, StrEnum):
-        return kind(value)
-    return value
+        return datetime.fromisoformat
+    if isinstance(kind, type) and is_dataclass(kind):
+        return partial(_read_members, kind)
+    return kind if isinstance(kind, type) and issubclass(kind, StrEnum) else None
+
+
+def _read_members(kind: Any, members: Mapping[str, Any]) -> Any:
+    readers = _readers(kind)
+    return kind(**{name: _read(readers[name], item) for name, item in members.items() if name in readers})
+
+
+@cache
+def _readers(kind: type[Any]) -> dict[str, Reader | None]:
+    """By the names of the fields."""
+    hints = typing.get_type_hints(kind)
+    return {field.name: _reader(hints[field.name]) for field in fields(kind)}
 
 
 @cache
@@ -69,24 +88,14 @@ def _names(kind: type[Any]) -> tuple[str, ...]:
 
 
 @cache
-def _shape(kind: Any) -> tuple[Any, tuple[Any, ...]]:
-    return typing.get_origin(kind), typing.get_args(kind)
-
-
-@cache
-def _hints(kind: type[Any]) -> dict[str, Any]:
-    """Field name -> type. Cached: resolving annotations is the most expensive part of a conversion."""
-    hints = typing.get_type_hints(kind)
-    return {field.name: hints[field.name] for field in fields(kind)}
-
-
-def _member(members: tuple[Any, ...], value: Any) -> Any:
-    """The member of a union that a JSON value belongs to: the tuple for a list, the dataclass or mapping for a dict."""
+def _member(members: tuple[Any, ...], found: type[Any]) -> Any:
+    """The member of a union that a JSON value of this type belongs to: the tuple for a list, the dataclass or mapping
+    for a dict."""
     for member in members:
         shape = typing.get_origin(member) or member
-        if isinstance(value, list) and shape in (tuple, list):
+        if found is list and shape in (tuple, list):
             return member
-        if isinstance(value, dict) and (is_dataclass(member) or shape is dict):
+        if found is dict and (is_dataclass(member) or shape is dict):
             return member
     scalars = [m for m in members if m is not type(None) and typing.get_origin(m) is None and not is_dataclass(m)]
     return scalars[0] if len(scalars) == 1 else Any
