@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,6 +35,11 @@ settings.load_profile("layers")
 def pytest_configure(config: pytest.Config) -> None:
     if seeds.chosen():
         config.option.hypothesis_seed = seeds.seed()
+
+
+def pytest_collection_finish() -> None:
+    """What was imported stays: the garbage collector does not look at it again."""
+    gc.freeze()
 
 
 def pytest_report_header() -> str:

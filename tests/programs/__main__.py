@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import gc
 import io
 import logging
 import subprocess
@@ -44,6 +45,7 @@ def _part(programs: int, part: int, shorten: bool) -> int:
     known: set[str] = set()
     found, began_s = count(), time.monotonic()
     session = new_session()
+    gc.freeze()  # what was imported stays: the garbage collector does not look at it again
     with EmbeddedPostgres() as postgres, embedded() as mariadb:
         servers = Servers(postgres, mariadb, session)
         for number in range(part, programs // EACH, PROCESSES):
