@@ -215,6 +215,6 @@ class HistoryCopy:
             where=self.job.tables.locate(task.target),
             found="; ".join(map(str, changes)),
             allowed="added and dropped columns, and changes that the target can execute in place",
-            do=continue_history(changes, resync),
+            do=f"undo the change if `columns` or `key` in the YAML made it; else {continue_history(changes, resync)}",
             data="the history is unchanged",
         )

@@ -53,8 +53,9 @@ class Copy:
     the command ``pause``, which is empty once the table that was paused is lost. ``new``: what becomes of its table,
     which came under a pattern and has no copy yet; ``unwanted``: an operator does not want the copy. ``outside``: keys
     of rows that the last full copy left out, as long as they are not changed. ``hidden_otherwise``: rows that are kept
-    may have values that the YAML hides in another way now, which an operator removes in the target. ``made_in``: the
-    name of its target when it was first equal."""
+    may have values that the YAML hides in another way now, which an operator removes in the target. ``cast_otherwise``:
+    a history in which the YAML casts a column otherwise now: an operator gives it another target. ``made_in``: the name
+    of its target when it was first equal."""
 
     name: str
     target: str
@@ -77,6 +78,7 @@ class Copy:
     unwanted: bool = False
     outside: set[Any] = field(default_factory=set)
     hidden_otherwise: bool = False
+    cast_otherwise: bool = False
     made_in: str = ""
 
     @property

@@ -69,8 +69,12 @@ def _differ(life: Life) -> bool:
 
 
 def _waits_for_target(copy: Copy, error: str) -> bool:
-    """Whether an operator must remove rows or a table in the target."""
-    return (copy.hidden_otherwise and "CPY025" in error) or (copy.is_under_other_name and "TGT012" in error)
+    """Whether an operator must remove rows or a table in the target, or name another one."""
+    return (
+        (copy.hidden_otherwise and "CPY025" in error)
+        or (copy.cast_otherwise and "CPY013" in error)
+        or (copy.is_under_other_name and "TGT012" in error)
+    )
 
 
 def _meets_former(copy: Copy) -> bool:

@@ -174,6 +174,7 @@ class Life(Pipeline):
         self.redefine(tables=self._rules(setup), spark=Spark(engine=EngineMode(setup.engine)))
         kept_rows, set_nulls = self.setup.on_delete == "ignore" or bool(self.setup.ignore), self.setup.set_null
         marked_rows, other_secret = self.setup.on_delete == "soft", self.setup.secret != setup.secret
+        other_cast = self.setup.cast != setup.cast
         self.setup = setup
         self.set_targets(self.kinds)
         for copy in self.copies.values():
@@ -182,6 +183,7 @@ class Life(Pipeline):
             copy.grounds.add("definition")
             copy.past = Past()
             copy.hidden_otherwise |= other_secret and (kept_rows or marked_rows)
+            copy.cast_otherwise |= other_cast and copy.history != "none"
             if kept_rows:
                 copy.kept |= set(copy.table.written) - set(copy.table.rows)
 

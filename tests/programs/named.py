@@ -266,10 +266,14 @@ NAMED: dict[str, Program] = {
     "a history of a column with a wider type, in a target that may follow it later": Program(
         Setup(history="scd2"), (BEGIN, Retype("widen"), Put(2, 5), Settle(), AllowFeatures(), Settle())
     ),
+    "a history of a column that the YAML casts for some time": Program(
+        Setup(history="scd2"), (BEGIN, Edit("cast", True), Put(2, 3), Settle(), Edit("cast", False), Settle())
+    ),
     "a log of changes of a table that was rewritten": Program(Setup(history="log"), (BEGIN, Retype("narrow"))),
     "a target has another name while its replicator gets one": Program(
         Setup(unnamed=False), (BEGIN, RenameTarget(), Rename())
     ),
+    "the position is lost while the only table is paused": Program(Setup(), (BEGIN, Command("pause"), LoseLog())),
     "a target is added while the position is lost": Program(Setup(), (BEGIN, LoseLog(), AddTarget(DELTA))),
     "a table of a feed is copied again from the log while another one has later windows": Program(
         Setup(source=YDB, tables=2), (BEGIN, Put(2, 3, 1), Settle(), LoseCopy(), Command("resync"))

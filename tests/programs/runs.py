@@ -148,7 +148,8 @@ def _compare(life: Life, dag_run: DagRun) -> None:
     if stopped and dag_run.green:
         shown = {name: (str(row.state), row.reason) for name, row in rows.items()}
         raise Finding("green", f"a run is green although a copy is stopped: {shown}")
-    if not stopped and not dag_run.green:
+    paused = any(copy.paused and is_true(copy.grounds, " ".join(dag_run.problems)) for copy in life.copies.values())
+    if not (stopped or paused or dag_run.green):
         raise Finding("red", f"a run fails although no copy is stopped: {dag_run.states} {dag_run.problems[:3]}")
 
 
