@@ -44,8 +44,8 @@ ALONE = frozenset({"e2e", "faults"})
 CONCURRENT = ALONE | {"provider"}
 """Layers that run concurrently at the end, since those with an Airflow mostly wait."""
 FILES_AT_ONCE = 2
-MORE_FILES_AT_ONCE = {"connectors": 3}
-"""Layers whose tests wait for servers."""
+MORE_FILES_AT_ONCE = {"connectors": 3, "spark": 3, "programs": 3}
+"""Layers whose tests wait for servers, or for other threads of their own."""
 IN_GIVEN_ORDER = frozenset({"spark"})
 """Layers that put their slowest files first. By default those with the most tests come first."""
 OF_ANY_FILE = frozenset({"programs"})
