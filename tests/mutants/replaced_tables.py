@@ -26,18 +26,18 @@ REPLACED_TABLES = (
         (f"{COLUMNS}::test_a_table_is_read_without_columns_that_it_lacks",),
     ),
     Mutant(
-        "the library restores a Delta table with a feature that it does not know",
-        "airflow_cdc_provider/targets/delta/target.py",
-        "                return restore_files(self, target_table, expected, version)\n",
-        "                pass\n",
-        (f"{REWINDS}::test_a_table_with_a_widened_column_goes_back",),
-    ),
-    Mutant(
         "a Delta table is taken back to files that are gone",
         RESTORE,
         "if not _exists(",
         "if _exists(",
         (f"{REWINDS}::test_a_widened_table_whose_files_are_gone_stays",),
+    ),
+    Mutant(
+        "a Delta table is taken back to deletion vectors that are gone",
+        RESTORE,
+        "return in_folder and (not vector or vector_exists(store, table, vector))",
+        "return in_folder",
+        (f"{REWINDS}::test_a_version_whose_deletion_vectors_are_gone_leaves_the_table_unchanged",),
     ),
     Mutant(
         "a run does not compare the types of the columns in a database",

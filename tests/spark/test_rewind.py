@@ -236,6 +236,20 @@ def test_a_version_whose_files_are_gone_leaves_the_table_unchanged(rewound: Rewi
     assert current.control.window == 3
 
 
+def test_a_version_whose_deletion_vectors_are_gone_leaves_the_table_unchanged(rewound: RewindCase) -> None:
+    """Another client's vacuum removes the vectors of earlier versions; the files that they belong to are in use."""
+    rows, vectors = rewound.table.rows(), set(Path(rewound.path).rglob("deletion_vector_*.bin"))
+    assert vectors
+    for vector in vectors:
+        vector.rename(vector.with_suffix(".away"))
+    refused = rewound.rewind_to("2")
+    for vector in vectors:
+        vector.with_suffix(".away").rename(vector)
+    assert refused.status is CommandStatus.FAILED
+    assert refused.result["tables"][0]["problem"]["code"] == "TGT024"
+    assert rewound.table.rows() == rows
+
+
 def test_a_table_that_changed_meanwhile_is_not_rewound(rewound: RewindCase, monkeypatch: pytest.MonkeyPatch) -> None:
     target, current = rewound.replicator.targets.only, rewound.table.target_state()
     rewound.sql("DELETE FROM {t} WHERE id = 2")

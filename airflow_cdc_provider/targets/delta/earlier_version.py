@@ -1,4 +1,6 @@
-"""Takes a table with a feature that the library cannot write back to an earlier version."""
+"""Takes a table back to an earlier version.
+
+The library does not: it would return deletion vectors whose files were removed, and it does not know all features."""
 
 from __future__ import annotations
 

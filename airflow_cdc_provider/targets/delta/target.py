@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem, StagingUnavailable, TargetUnavailable
-from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.spec.definition import Target
 from airflow_cdc_provider.core.storage.locations import FOLDER, parse_location
 from airflow_cdc_provider.core.storage.stores import store_tls_warnings
@@ -42,7 +41,7 @@ from airflow_cdc_provider.targets.delta.storage import error_text, storage_optio
 from airflow_cdc_provider.targets.delta.time_travel import log_files, oldest_version
 from airflow_cdc_provider.targets.delta.unfit import unfit
 from airflow_cdc_provider.targets.due_alterations import due_at_once
-from airflow_cdc_provider.targets.fencing import cannot_restore, superseded, table_changed
+from airflow_cdc_provider.targets.fencing import superseded, table_changed
 from airflow_cdc_provider.targets.needs_spark import NeedsSpark
 from airflow_cdc_provider.targets.target import EarlierVersion, RowsRead, TargetState
 from airflow_cdc_provider.targets.versioned import VersionedTarget
@@ -140,25 +139,14 @@ class DeltaTarget(VersionedTarget):
             return record and self.logged(table, record)
 
     def restore_version(self, target_table: str, expected: TargetState, version: int) -> None:
-        from deltalake.exceptions import DeltaError
-
         from airflow_cdc_provider.targets.delta.earlier_version import restore_files
         from airflow_cdc_provider.targets.delta.shared_rows import restore_own_rows
 
         assert expected.control is not None
         if expected.shared:
             return restore_own_rows(self, target_table, expected, version)
-        with self.unchanged(target_table, expected, expected.control.table) as delta_table:
-            if TableFeature.TYPE_WIDENING.value in (delta_table.protocol().writer_features or ()):
-                return restore_files(self, target_table, expected, version)
-            try:
-                failpoint("restore.before")
-                delta_table.restore(version)
-                failpoint("restore.after")
-            except DeltaError as error:
-                if self.open(target_table).version() != expected.version:
-                    raise  # another commit came first, or ours succeeded and its response was lost: the caller retries
-                raise cannot_restore(self.locate(target_table), f"version {version}", error_text(error)) from error
+        with self.unchanged(target_table, expected, expected.control.table):
+            restore_files(self, target_table, expected, version)
 
     def publish_cut(self, cut: Cut) -> None:
         write_cut(self.store, cut)

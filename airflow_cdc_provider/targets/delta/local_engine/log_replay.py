@@ -17,7 +17,7 @@ from airflow_cdc_provider.targets.needs_spark import NeedsSpark
 
 REPLAYED = ("protocol", "metaData", "txn", "add")
 MAX_ACTIONS = 20_000
-"""Limit for a checkpoint; reading more actions takes longer than starting Spark."""
+"""Reading more actions of a checkpoint takes longer than starting Spark."""
 
 MAPS = frozenset({"partitionValues", "configuration", "options", "tags"})
 Action = Mapping[str, Any]
@@ -74,15 +74,16 @@ def commit_path(table: str, version: int) -> str:
     return f"{table}/{LOG}/{version:020d}.json"
 
 
-def read_snapshot(store: Store, table: str, at: int | None = None) -> TableSnapshot:
-    """The newest version of a table, or version ``at``. ``store``: the target's location. Raises NeedsSpark."""
+def read_snapshot(store: Store, table: str, at: int | None = None, limit: int | None = MAX_ACTIONS) -> TableSnapshot:
+    """The newest version of a table, or version ``at``. ``store``: the target's location. ``limit``: of actions in the
+    checkpoint of the newest version. Raises NeedsSpark."""
     version, actions = -1, list[dict[str, Any]]()
     checkpoint = last_checkpoint(store, table) if at is None else _checkpoint_before(store, table, at)
     if checkpoint is not None:
         if checkpoint.keys() & {"parts", "v2Checkpoint"}:
             raise NeedsSpark("a log with checkpoints of several files")
-        if int(checkpoint.get("size") or 0) > MAX_ACTIONS:
-            raise NeedsSpark(f"a log of more than {MAX_ACTIONS:,} actions")
+        if limit is not None and int(checkpoint.get("size") or 0) > limit:
+            raise NeedsSpark(f"a log of more than {limit:,} actions")
         version = int(checkpoint["version"])
         path = f"{table}/{LOG}/{version:020d}.checkpoint.parquet"
         try:

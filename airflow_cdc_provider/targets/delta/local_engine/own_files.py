@@ -28,6 +28,7 @@ from airflow_cdc_provider.targets.delta.local_engine.log_replay import (
     read_snapshot,
 )
 from airflow_cdc_provider.targets.delta.local_engine.protocol_support import name_in_files, require_writable
+from airflow_cdc_provider.targets.delta.local_engine.restore import require_files
 from airflow_cdc_provider.targets.needs_spark import NeedsSpark
 
 WHOLE_TEXTS = 32
@@ -69,7 +70,7 @@ def count_own(store: Store, table: str, own: OwnRows) -> int:
 def restored_own(store: Store, table: str, own: OwnRows, version: int, label: CommitLabel) -> PreparedCommit | None:
     """A commit that gives the copy the rows of an earlier version, and leaves those of the others. None if it has them
     already. ``label``: of the commit that is in force. Raises StaleToken if another one is, and NeedsSpark."""
-    snapshot = read_snapshot(store, table)
+    snapshot = read_snapshot(store, table, limit=None)
     require_writable(snapshot)
     if snapshot.tokens.get(label.app_id) != label.token:
         raise StaleToken
@@ -82,8 +83,7 @@ def restored_own(store: Store, table: str, own: OwnRows, version: int, label: Co
     actions: list[Action] = [*marks(store, table, [(match, match.positions) for match in matches])]
     actions += [{"remove": removal(file)} for file in now.whole if _identity(file) not in kept]
     returned = [file for file in before.whole if _identity(file) not in kept]
-    if missing := next((file.path for file in returned if not store.exists(f"{table}/{file.path}")), None):
-        raise NeedsSpark(f"file {missing} was removed")
+    require_files(store, table, returned)
     actions += [{"add": {**file.add, "dataChange": True}} for file in returned]
     if not actions:
         return None
