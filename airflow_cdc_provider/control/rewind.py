@@ -15,7 +15,7 @@ from airflow_cdc_provider.control.fences import commit_fence
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.core.decisions.commands import Command
 from airflow_cdc_provider.core.decisions.pause_resume import StateChange, TableStatus, being_dropped
-from airflow_cdc_provider.core.decisions.rewinds import refusal, target_window
+from airflow_cdc_provider.core.decisions.rewinds import reached_window, refusal, target_window
 from airflow_cdc_provider.core.errors import Blocked, CommandRefused, Fenced
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.table.control_record import ControlRecord
@@ -116,9 +116,12 @@ def _commit_rewinding(
     control, log = status.control, replicator.log
     assert control is not None
     oldest = log.oldest()
-    window = target_window(str(command.arguments["to"]), log.manifests(oldest))
+    manifests = list(log.manifests(oldest))
+    window = target_window(str(command.arguments["to"]), manifests)
     past = replicator.targets.of(status.table).version_at_or_before(status.table, status.target, window)
-    if problem := refusal(command, control, window, past.control if past else None, oldest):
+    if problem := refusal(
+        command, control, window, reached_window(control, manifests), past.control if past else None, oldest
+    ):
         raise CommandRefused(problem)
     assert past is not None, "refused above without a version"
     reason = str(command.arguments.get("reason") or f"rewind to window {window} by {command.requested_by}")

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from airflow_cdc_provider.core.decisions.commands import Command, CommandKind
-from airflow_cdc_provider.core.decisions.rewinds import refusal, target_window
+from airflow_cdc_provider.core.decisions.rewinds import reached_window, refusal, target_window
 from airflow_cdc_provider.core.errors import CommandRefused
-from airflow_cdc_provider.core.log.change_log import Manifest
+from airflow_cdc_provider.core.log.change_log import EXPIRED, DataFile, Hole, Manifest, TableSlice
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.states import State, TableState
 
@@ -67,10 +67,28 @@ def test_another_text_is_refused(to: str) -> None:
 def test_a_rewind_that_the_log_cannot_follow_is_refused(
     wanted: int, past: ControlRecord | None, oldest: int, code: str
 ) -> None:
-    problem = refusal(COMMAND, NOW, wanted, past, oldest)
+    problem = refusal(COMMAND, NOW, wanted, NOW.window, past, oldest)
     assert problem is not None and problem.code == code
 
 
 @pytest.mark.parametrize(("past", "oldest"), [(5, 1), (5, 6), (0, 0), (9, 10)])
 def test_a_version_that_the_log_reaches_back_to_is_accepted(past: int, oldest: int) -> None:
-    assert refusal(COMMAND, NOW, 9, replace(NOW, window=past), oldest) is None
+    assert refusal(COMMAND, NOW, 9, 9, replace(NOW, window=past), oldest) is None
+
+
+@pytest.mark.parametrize(
+    ("later", "reached"),
+    [([], 9), ([0, 0], 11), ([0, 3], 10), ([2], 9), ([None], 9)],
+    ids=["no later window", "idle", "pending", "pending at once", "not captured"],
+)
+def test_a_table_has_reached_windows_without_its_records(later: list[int | None], reached: int) -> None:
+    slices = [
+        {} if rows is None else {"public.t": TableSlice("", files=(DataFile("f", rows, 1, ""),))} for rows in later
+    ]
+    manifests = [replace(window(10 + n, None), tables=tables) for n, tables in enumerate(slices)]
+    assert reached_window(NOW, [*LOG, *reversed(manifests)]) == reached
+
+
+def test_a_table_has_not_reached_a_window_with_its_hole() -> None:
+    lost = replace(window(10, None), tables={"public.t": TableSlice("")}, holes=(Hole(EXPIRED, "public.t", ""),))
+    assert reached_window(NOW, [lost]) == 9

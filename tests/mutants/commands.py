@@ -13,6 +13,13 @@ REWINDS, IGNORED = "tests/provider/test_unfinished_rewinds.py", "tests/provider/
 
 COMMANDS = (
     Mutant(
+        "a table without changes cannot be taken back to a window that it has passed",
+        f"{DECISIONS}/rewinds.py",
+        "        reached = manifest.window\n",
+        "",
+        ("tests/core/test_rewinds.py", "tests/provider/test_requests.py"),
+    ),
+    Mutant(
         "a resync undoes a pause",
         f"{DECISIONS}/pending_resyncs.py",
         "if control and control.state.name is TableState.PAUSED:",

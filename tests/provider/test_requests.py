@@ -65,6 +65,18 @@ def test_a_rewind_whose_process_dies_after_it_is_applied_again_by_an_idle_run(ha
     assert "stage" in harness.open("r3").follow
 
 
+def test_a_table_without_changes_goes_back_to_a_window_that_it_has_passed(harness: RunHarness) -> None:
+    harness.source.change("public.b")
+    harness.run("r2")
+    for run in ("r3", "r4"):
+        harness.source.change("public.a")
+        harness.run(run)
+    request = harness.request(REWIND, "public.b", to="3")
+    harness.run("r5")
+    ended = harness.state.command(request.id)
+    assert ended is not None and (ended.status, ended.outcome) == (CommandStatus.DONE, "rewind: public.b")
+
+
 def test_a_rewind_does_not_repeat_a_resync_that_waits_for_another_table(harness: RunHarness) -> None:
     harness.replicator.targets.only.store.write("public_b/locked", b"")  # type: ignore[attr-defined]
     harness.source.change("public.a")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from airflow_cdc_provider.core.decisions.commands import Command
+from airflow_cdc_provider.core.decisions.holes import hole_for
 from airflow_cdc_provider.core.errors import CommandRefused, Problem
 from airflow_cdc_provider.core.log.change_log import Manifest
 from airflow_cdc_provider.core.table.control_record import ControlRecord
@@ -28,19 +29,36 @@ def target_window(to: str, manifests: Iterable[Manifest]) -> int:
     return later[0] - 1 if later else manifests[-1].window if manifests else 0
 
 
+def reached_window(now: ControlRecord, manifests: Iterable[Manifest]) -> int:
+    """The last window whose changes the table has. Windows without records of it need no commit, so its cursor may be
+    an earlier one."""
+    reached = now.window
+    for manifest in sorted(manifests, key=lambda manifest: manifest.window):
+        if manifest.window <= now.window:
+            continue
+        part = manifest.tables.get(now.source_table)
+        if part is None or part.rows or hole_for(manifest, now):
+            break
+        reached = manifest.window
+    return reached
+
+
 def refusal(
-    command: Command, now: ControlRecord, window: int, past: ControlRecord | None, oldest: int
+    command: Command, now: ControlRecord, window: int, reached: int, past: ControlRecord | None, oldest: int
 ) -> Problem | None:
     """Why a table may not return to ``past``, the newest version with its cursor at or before ``window`` (None if the
-    target has none). ``oldest``: the oldest window in the change log, 0 if there is none."""
+    target has none). ``reached``: its ``reached_window``. ``oldest``: the oldest window in the change log, 0 if there
+    is none."""
     resync = f"airflow cdc resync {command.replicator} --table {in_shell(now.table)}"
-    if window > now.window:
+    if window > reached:
         return Problem(
             "CMD009",
             f"{now.table} has not reached this window yet",
             now.table,
             f"window {window}",
-            f"up to {now.window}",
+            f"up to {reached}",
+            do=f"rewind to window {reached} or an earlier one",
+            data="nothing was changed",
         )
     if past is None:
         what = f"the target has no version of {now.table} at or before window {window}"
