@@ -149,7 +149,7 @@ class ClosingRows:
         pending = first_pending_window(log, control)
         passed = max(row.passed, effective_window(log.sealed, control.window, pending))
         row = replace(row, passed=passed)
-        if fresh_at := self._fresh_at(passed):
+        if fresh_at := self._fresh_at(task.source_table, passed):
             row = with_fresh_at(row, fresh_at, self._clock_ahead_s, self.at)
         recovered = row.state is TableState.FAILING and (touched or pending is None)
         return recovered_row(row, self.at) if recovered else row
@@ -164,14 +164,21 @@ class ClosingRows:
         read = {manifest.window: manifest for manifest in self.replicator.log.manifests(1)}
         return replace(self.log, manifests={**read, **self.log.manifests})
 
-    def _fresh_at(self, passed: int) -> str:
+    def _fresh_at(self, source_table: str, passed: int) -> str:
         """When the run has seen the source, if the table has everything up to then; else the time of the last commit
         that it has applied. Empty if that is unknown."""
         manifest = self.log.manifests.get(min(passed, self.log.sealed))
-        commit_ts = manifest.commit_ts_max or "" if manifest else ""
-        if passed < self.log.sealed or self.decision.unread or (commit_ts and not self.results.extracted_all):
-            return commit_ts
+        part = manifest.tables.get(source_table) if manifest else None
+        if passed < self.log.sealed or self._unread or (part and part.cut):
+            return manifest.commit_ts_max or "" if manifest else ""
         return self._seen_at
+
+    @property
+    def _unread(self) -> bool:
+        """Whether the source had changes that the run was not to read, or did not read."""
+        plan = self.decision.plan
+        reading = "extract" if plan.extract else "verify" if plan.compare else ""
+        return self.decision.unread or (bool(reading) and not self.results.has_ended(reading))
 
     @cached_property
     def _clock_ahead_s(self) -> float:

@@ -65,9 +65,13 @@ class Results:
 
     @property
     def has_compared(self) -> bool:
-        """Whether the comparison of this run has ended. One that failed proves nothing, whatever is left of it."""
-        step = self.steps.get("verify")
-        return step is not None and step.problem is None and "verify" not in self.failed
+        """One that failed proves nothing, whatever is left of it."""
+        return self.has_ended("verify")
+
+    def has_ended(self, task_id: str) -> bool:
+        """Whether a task has left a result and did not fail."""
+        step = self.steps.get(task_id)
+        return step is not None and step.problem is None and task_id not in self.failed
 
     def has_skipped(self, task_id: str) -> bool:
         """Whether a task neither failed nor left a result."""
@@ -79,12 +83,6 @@ class Results:
 
     def comparison(self, table: str) -> TableResult | None:
         return next(iter(self.of_table(table, ("verify",))), None) if self.has_compared else None
-
-    @property
-    def extracted_all(self) -> bool:
-        """Whether the window reached the limit of the stream, or no window was needed."""
-        window = self.steps["extract"].window if "extract" in self.steps else None
-        return window is None or window.cut in ("", "limit")
 
     def committed(self) -> set[str]:
         """Tables whose data a step of this run changed."""

@@ -42,7 +42,8 @@ def current_gauges(state: StateStore, definition: Definition, now: str) -> Itera
 
 def run_samples(definition: Definition, end: RunEnd) -> tuple[Sample, ...]:
     """Counters are left out if the end of this run is repeated: they have been sent, or were lost with a worker."""
-    samples = [*m.gauges(definition, end.rows.values(), end.retention, end.now)]
+    rows = {**end.before, **end.rows}.values()  # also of tables that this run has not served
+    samples = [*m.gauges(definition, rows, end.retention, end.now)]
     if not any(row.counted_run == end.run_id for row in end.before.values()):
         samples += _counters(definition.name, end)
     return tuple(samples)

@@ -59,8 +59,7 @@ def _reader(kind: Any) -> Reader | None:
         item_reader = _reader(arguments[0])
         return lambda items: origin(_read(item_reader, item) for item in items)
     if isinstance(origin, type) and issubclass(origin, Mapping):
-        value_reader = _reader(arguments[1])
-        return lambda items: {key: _read(value_reader, item) for key, item in items.items()}
+        return partial(_read_mapping, _reader(arguments[1]))
     if kind is timedelta:
         return lambda seconds: timedelta(seconds=seconds)
     if kind is datetime:
@@ -68,6 +67,11 @@ def _reader(kind: Any) -> Reader | None:
     if isinstance(kind, type) and is_dataclass(kind):
         return partial(_read_members, kind)
     return kind if isinstance(kind, type) and issubclass(kind, StrEnum) else None
+
+
+def _read_mapping(reader: Reader | None, value: Any) -> Any:
+    """Another form of the field, as an earlier version wrote it, stays as it is."""
+    return {key: _read(reader, item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
 def _read_members(kind: Any, members: Mapping[str, Any]) -> Any:

@@ -14,6 +14,20 @@ OF_ATTAINMENT = "airflow_cdc_provider/core/table/attainment.py"
 
 MONITORING_MUTANTS = (
     Mutant(
+        "tables are fresh although the window ended before the limit",
+        "airflow_cdc_provider/control/closing_rows.py",
+        " or (part and part.cut)",
+        "",
+        ("tests/provider/test_window_runs.py",),
+    ),
+    Mutant(
+        "tables are fresh although the source was not read",
+        "airflow_cdc_provider/control/closing_rows.py",
+        "return self.decision.unread or (bool(reading) and not self.results.has_ended(reading))",
+        "return self.decision.unread",
+        ("tests/provider/test_window_runs.py",),
+    ),
+    Mutant(
         "an alert is notified in each run",
         OF_ALERTS,
         "for alert in current if alert.key not in before]",

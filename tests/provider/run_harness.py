@@ -280,7 +280,11 @@ class RunHarness:
     def extract(self, plan: RunPlan, holes: tuple[Hole, ...] = (), cut: str = "limit") -> Manifest:
         lo, limit = int(plan.lo["slot"]), int(plan.limit["slot"])
         inside = [table for table, at in self.source.read()["changes"] if lo < at <= limit]
-        slices = {task.source_table: _slice(task, inside.count(task.source_table)) for task in plan.tables}
+        slices = {
+            task.source_table: replace(_slice(task, inside.count(task.source_table)), cut=cut.replace("limit", ""))
+            for task in plan.tables
+        }
+        times = (utc_now() if inside else None,) * 2
         manifest = self.replicator.log.seal(
             Manifest(
                 log_id=plan.log_id,
@@ -292,8 +296,8 @@ class RunHarness:
                 attempt="extract",
                 sealed_at=utc_now(),
                 tables=slices,
-                commit_ts_min=utc_now(),
-                commit_ts_max=utc_now(),
+                commit_ts_min=times[0],
+                commit_ts_max=times[1],
                 holes=holes,
             )
         )

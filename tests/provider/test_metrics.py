@@ -16,12 +16,14 @@ from typing import Any
 import pytest
 
 from airflow_cdc_provider.control.close_window import CloseResult
+from airflow_cdc_provider.control.run_metrics import current_gauges
 from airflow_cdc_provider.core import metrics as m
 from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind, TableResult
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.metrics import METRICS, Metric, MetricKind, Sample
 from airflow_cdc_provider.core.table.state_rows import AttemptRow
 from airflow_cdc_provider.core.table.states import TableState
+from airflow_cdc_provider.core.times import utc_now
 from airflow_cdc_provider.operators import metrics
 from tests.provider.command_line import CommandLine, replicated
 from tests.provider.run_harness import RunHarness
@@ -53,6 +55,16 @@ def test_a_first_copy_and_the_changes_after_it_are_counted(harness: RunHarness) 
     assert values(second, m.TABLES)[TableState.REPLICATING] == 2
     assert by_table(second, m.BACKLOG) == {"public.a": 0, "public.b": 0}
     assert values(second, m.RECORDS) == {"shop": 1}
+
+
+def test_gauges_are_of_all_tables_also_of_those_that_the_source_no_longer_has(harness: RunHarness) -> None:
+    harness.run("r1")
+    harness.source.write(tables=harness.source.read()["tables"][:1])
+    sent = list(harness.run("r2").samples)
+    shown = list(current_gauges(harness.state, harness.replicator.definition, utc_now()))
+    assert values(sent, m.TABLES) == values(shown, m.TABLES)
+    assert values(sent, m.TABLES)[TableState.DROPPED] == 1
+    assert by_table(sent, m.QUARANTINED) == {"public.a": 0, "public.b": 0}
 
 
 def test_the_repeated_end_of_a_run_sends_gauges_only(harness: RunHarness) -> None:

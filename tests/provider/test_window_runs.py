@@ -134,6 +134,21 @@ def test_a_second_run_leaves_the_lease_to_the_first_and_succeeds(harness: RunHar
     assert harness.slot() == 101
 
 
+@pytest.mark.parametrize("read", ["nothing", "a window without records"])
+def test_tables_are_not_fresher_while_the_source_is_not_read_to_its_end(harness: RunHarness, read: str) -> None:
+    harness.run("r1")
+    before = {table: row.fresh_at for table, row in harness.state.tables("shop").items()}
+    harness.source.change("public.a")
+    plan = harness.open("r2").plan
+    if read != "nothing":
+        harness.extract(replace(plan, limit=plan.lo), cut="size")
+    harness.close("r2")
+    assert {table: row.fresh_at for table, row in harness.state.tables("shop").items()} == before
+    harness.run("r3")
+    after = harness.state.tables("shop")
+    assert all(after[table].fresh_at > at for table, at in before.items())
+
+
 def test_a_long_copy_does_not_stop_the_stream_of_other_tables(harness: RunHarness) -> None:
     harness.run("r1")
     harness.source.write(
