@@ -15,7 +15,7 @@ from airflow_cdc_provider.core.decisions.facts import Facts, LogFacts, StreamFac
 from airflow_cdc_provider.core.decisions.run_decision import RunDecision, acknowledgeable, decide, effective_window
 from airflow_cdc_provider.core.decisions.run_plan import Mode
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.decisions.table_decisions import TableAction
+from airflow_cdc_provider.core.decisions.table_decisions import TableAction, decide_table
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.log.change_log import SCHEMA, DataFile, Hole, Manifest, TableSlice
 from airflow_cdc_provider.core.serde import from_plain, to_plain
@@ -145,6 +145,16 @@ def test_a_run_without_a_lane_leaves_its_half_to_the_run_that_has_it() -> None:
 def test_a_run_without_the_stream_lane_never_opens_the_stream() -> None:
     decision = decide(facts(table("public.a"), log=LogFacts("l1"), stream_lane=False))
     assert not decision.reopen and decision.follow == ("close_window",)
+
+
+def test_a_table_that_was_restored_to_an_unknown_version_is_no_foreign_table() -> None:
+    foreign, restored = (
+        decide_table(facts(), table("public.a", exists=True, known=True, restored=restored)).problem
+        for restored in (False, True)
+    )
+    assert foreign and restored and foreign.code == restored.code == "TGT012"
+    assert "is not its copy" in foreign.what and "does not show which changes" in restored.what
+    assert "resync" not in foreign.do and restored.do.endswith("airflow cdc resync shop --table public.a")
 
 
 def test_a_table_that_another_run_copies_is_skipped() -> None:

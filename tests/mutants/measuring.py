@@ -42,8 +42,8 @@ MEASURING_MUTANTS = (
     Mutant(
         "a copy of which changes were left to another run is fresh",
         "airflow_cdc_provider/control/closing_rows.py",
-        "passed < self.log.sealed or self.decision.unread or",
-        "passed < self.log.sealed or",
+        "return self.decision.unread or (bool(reading)",
+        "return (bool(reading)",
         (RUNS,),
     ),
     Mutant(

@@ -72,7 +72,7 @@ REPEATED_RUNS = (
     Mutant(
         "a failed comparison proves what an earlier attempt found",
         f"{CONTROL}/results.py",
-        'step.problem is None and "verify" not in self.failed',
+        "step.problem is None and task_id not in self.failed",
         "step.problem is None",
         (REPEATED,),
     ),

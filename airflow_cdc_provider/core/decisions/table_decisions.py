@@ -114,17 +114,7 @@ def _decide_without_control(facts: Facts, table: TableFacts, command: str) -> Ta
     name = table.task.table
     takes_over = table.task.rule.snapshot.takes_over and not table.known
     if table.exists and not takes_over:
-        problem = Problem(
-            "TGT012",
-            f"the target table of {name} exists, and is not its copy",
-            where=table.task.target,
-            found=f"a table without a control record of {name}",
-            allowed="no table, or the copy that this replicator made under this name",
-            do="rename the table, or set another `target` in the YAML; if it is the copy in a target that had another "
-            "name, give the target that name again",
-            data="nothing was written to it",
-        )
-        return _blocked(name, problem)
+        return _blocked(name, _lost_record(facts, table) if table.restored else _not_its_copy(table))
     stopped = table.first_copy
     if stopped and stopped.name is TableState.PAUSED:
         return TableDecision(name, TableAction.PAUSED, stopped.reason)
@@ -150,6 +140,34 @@ def _decide_without_control(facts: Facts, table: TableFacts, command: str) -> Ta
     elif not table.task.rule.snapshot.extent.rows:
         reason += "; the table starts without rows"
     return TableDecision(name, TableAction.COPY, reason, command=command)
+
+
+def _not_its_copy(table: TableFacts) -> Problem:
+    name = table.task.table
+    return Problem(
+        "TGT012",
+        f"the target table of {name} exists, and is not its copy",
+        where=table.task.target,
+        found=f"a table without a control record of {name}",
+        allowed="no table, or the copy that this replicator made under this name",
+        do="rename the table, or set another `target` in the YAML; if it is the copy in a target that had another "
+        "name, give the target that name again",
+        data="nothing was written to it",
+    )
+
+
+def _lost_record(facts: Facts, table: TableFacts) -> Problem:
+    name = table.task.table
+    return Problem(
+        "TGT012",
+        f"the history of the target table of {name} does not show which changes its rows have",
+        where=table.task.target,
+        found="a table that another tool restored to a time, or to a version before the commits of this replicator, or "
+        "whose history it has cut",
+        allowed="a table restored to the number of a version that this replicator has committed",
+        do=f"restore it to such a version; or rename or drop the table, then {resync_line(facts, name)}",
+        data="nothing was written to it",
+    )
 
 
 def _decide_by_state(facts: Facts, table: TableFacts, control: ControlRecord) -> TableDecision:
