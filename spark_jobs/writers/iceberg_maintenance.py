@@ -8,15 +8,21 @@ from datetime import UTC, datetime, timedelta
 from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.targets.iceberg.maintenance import MaintenanceTask, due_tasks, table_statistics
+from airflow_cdc_provider.targets.iceberg.maintenance import (
+    MaintenanceTask,
+    due_tasks,
+    expirable_before,
+    table_statistics,
+)
 from airflow_cdc_provider.targets.iceberg.target import IcebergTarget
 from airflow_cdc_provider.targets.sparksql.names import quoted, text_literal
 
 
 def maintain(spark: SparkSession, tables: IcebergTarget, task: TableTask, keep: timedelta) -> tuple[str, ...]:
-    """Snapshots younger than ``keep`` stay, and so do those with a branch or tag, among them the cursor's."""
-    cutoff = datetime.now(UTC) - keep
+    """Snapshots younger than ``keep`` stay, and so do those with a branch or tag, among them the cursor's, and those
+    above it."""
     with tables.open(task.target) as (_, iceberg_table):
+        cutoff = expirable_before(iceberg_table.metadata, datetime.now(UTC) - keep)
         current = iceberg_table.current_snapshot()
         old = sum(snapshot.timestamp_ms < cutoff.timestamp() * 1000 for snapshot in iceberg_table.metadata.snapshots)
         tasks = due_tasks(table_statistics(current.summary.additional_properties, old))

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.staging.local_store import LocalStore
 from airflow_cdc_provider.targets.iceberg.catalog import catalog_location, create_catalog
 from airflow_cdc_provider.targets.iceberg.commits import CURSOR_TAG, branch_name
+from airflow_cdc_provider.targets.iceberg.maintenance import expirable_before
 from airflow_cdc_provider.targets.iceberg.record_properties import snapshot_properties, table_properties
 from airflow_cdc_provider.targets.iceberg.target import IcebergTarget
 
@@ -76,9 +77,11 @@ class ForeignClient:
         with self.opened() as table:
             table.manage_snapshots().set_current_snapshot(snapshot).commit()
 
-    def expire(self) -> None:
+    def expire(self, by_upkeep: bool = False) -> None:
         with self.opened() as table:
-            table.maintenance.expire_snapshots().older_than(datetime.now(UTC)).commit()
+            before = datetime.now(UTC)
+            before = expirable_before(table.metadata, before) if by_upkeep else before
+            table.maintenance.expire_snapshots().older_than(before).commit()
 
     def rows(self) -> list[int]:
         with self.opened() as table:
@@ -199,6 +202,21 @@ def test_a_history_with_a_gap_above_the_cursor_counts_as_a_rollback(
     client.expire()
     current = tables.state(TABLE, TARGET)
     assert (current.control, current.restored, current.token) == (None, True, record.token)
+
+
+def test_upkeep_leaves_what_is_above_the_commit_of_an_idle_copy(
+    tables: IcebergTarget, client: ForeignClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("airflow_cdc_provider.targets.iceberg.maintenance.CLOCK_DIFFERENCE", timedelta(0))
+    first = client.commit(tables.log, control(1, 1))
+    record = tables.fence(TARGET, tables.state(TABLE, TARGET), control(1, 1).fenced())
+    for value in range(3):
+        client.append(value)
+    client.expire(by_upkeep=True)
+    current = tables.state(TABLE, TARGET)
+    assert (current.control, current.restored) == (record, False)
+    with client.opened() as table:
+        assert first not in {snapshot.snapshot_id for snapshot in table.metadata.snapshots}, "it is below the commit"
 
 
 def test_a_fence_from_an_older_state_is_refused(tables: IcebergTarget, client: ForeignClient) -> None:

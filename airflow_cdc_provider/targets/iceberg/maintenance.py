@@ -8,7 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from typing import Any
+
+from airflow_cdc_provider.targets.iceberg.commits import CURSOR_TAG
 
 FILE_BYTES = 128 << 20
 """Files of this size need no compaction."""
@@ -21,6 +25,10 @@ DELETED_FRACTION = 0.1
 
 TOLERATED_SNAPSHOTS = 50
 """Old snapshots that are tolerated: expiring them costs a pass over their files."""
+
+
+CLOCK_DIFFERENCE = timedelta(minutes=1)
+"""A snapshot may be earlier than its parent by this much, as Iceberg allows for."""
 
 
 class MaintenanceTask(StrEnum):
@@ -38,6 +46,15 @@ class TableStatistics:
     deleted_rows: int
     bytes: int
     old_snapshots: int
+
+
+def expirable_before(metadata: Any, needed_since: datetime) -> datetime:
+    """Snapshots from before this time may be expired. Those above the newest commit of a copy show that it is part of
+    the table: in a table that copies share, an idle or paused one has many above it."""
+    tagged = {ref.snapshot_id for name, ref in metadata.refs.items() if name.startswith(CURSOR_TAG)}
+    committed = (one.timestamp_ms for one in metadata.snapshots if one.snapshot_id in tagged)
+    oldest = min((datetime.fromtimestamp(at / 1000, UTC) - CLOCK_DIFFERENCE for at in committed), default=needed_since)
+    return min(oldest, needed_since)
 
 
 def due_tasks(statistics: TableStatistics) -> tuple[MaintenanceTask, ...]:
