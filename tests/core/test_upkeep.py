@@ -78,3 +78,8 @@ def test_the_tables_of_a_replicator_take_different_turns() -> None:
 
 def test_a_repair_that_moves_no_cursor_needs_no_upkeep() -> None:
     assert not any(is_due("public.t", window, window) for window in range(100))
+
+
+def test_a_vacuum_that_is_refused_keeps_no_other_task_from_being_done() -> None:
+    everything = replace(DELTA, marked_rows=DELTA.rows, files=10_000, commits=10_000, unvacuumed=10 * WEEK)
+    assert [str(task) for task in delta.due_tasks(everything, WEEK)] == ["purge", "compact", "checkpoint", "vacuum"]

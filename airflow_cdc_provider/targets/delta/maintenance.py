@@ -46,14 +46,15 @@ class TableStatistics:
 
 
 def due_tasks(statistics: TableStatistics, keep: timedelta) -> tuple[MaintenanceTask, ...]:
-    """In order of execution. ``keep``: how far back versions must stay readable."""
+    """In order of execution: a vacuum, which others' settings of the table may refuse, is the last. ``keep``: how far back
+    versions must stay readable."""
     tasks: list[MaintenanceTask] = []
     if statistics.marked_rows > MARKED_FRACTION * statistics.rows:
         tasks.append(MaintenanceTask.PURGE)
     if statistics.files > 2 * (statistics.bytes // FILE_BYTES + 1) + TOLERATED_FILES:
         tasks.append(MaintenanceTask.COMPACT)
-    if statistics.unvacuumed > keep + VACUUM_INTERVAL:
-        tasks.append(MaintenanceTask.VACUUM)
     if statistics.commits > CHECKPOINT_INTERVAL_COMMITS:  # Spark's commits write checkpoints themselves, ours do not
         tasks.append(MaintenanceTask.CHECKPOINT)
+    if statistics.unvacuumed > keep + VACUUM_INTERVAL:
+        tasks.append(MaintenanceTask.VACUUM)
     return tuple(tasks)
