@@ -46,8 +46,8 @@ class TableStatistics:
 
 
 def due_tasks(statistics: TableStatistics, keep: timedelta) -> tuple[MaintenanceTask, ...]:
-    """In order of execution: a vacuum, which others' settings of the table may refuse, is the last. ``keep``: how far back
-    versions must stay readable."""
+    """In order of execution: a vacuum, which others' settings of the table may refuse, is the last. ``keep``: how far
+    back versions must stay readable."""
     tasks: list[MaintenanceTask] = []
     if statistics.marked_rows > MARKED_FRACTION * statistics.rows:
         tasks.append(MaintenanceTask.PURGE)
