@@ -36,8 +36,7 @@ def reached_window(now: ControlRecord, manifests: Iterable[Manifest]) -> int:
     for manifest in sorted(manifests, key=lambda manifest: manifest.window):
         if manifest.window <= now.window:
             continue
-        part = manifest.tables.get(now.source_table)
-        if part is None or part.rows or hole_for(manifest, now):
+        if hole_for(manifest, now) or manifest.tables[now.source_table].rows:
             break
         reached = manifest.window
     return reached

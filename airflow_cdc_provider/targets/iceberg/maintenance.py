@@ -26,7 +26,6 @@ DELETED_FRACTION = 0.1
 TOLERATED_SNAPSHOTS = 50
 """Old snapshots that are tolerated: expiring them costs a pass over their files."""
 
-
 CLOCK_DIFFERENCE = timedelta(minutes=1)
 """A snapshot may be earlier than its parent by this much, as Iceberg allows for."""
 
