@@ -10,7 +10,13 @@ from pyspark.sql import DataFrame, SparkSession
 
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.targets.delta.local_engine.log_replay import ActiveFile, read_snapshot
-from airflow_cdc_provider.targets.delta.maintenance import MaintenanceTask, TableStatistics, due_tasks
+from airflow_cdc_provider.targets.delta.maintenance import (
+    LOG_RETENTION,
+    MaintenanceTask,
+    TableStatistics,
+    due_tasks,
+    log_retention,
+)
 from airflow_cdc_provider.targets.delta.names import path_table
 from airflow_cdc_provider.targets.delta.target import DeltaTarget
 from airflow_cdc_provider.targets.needs_spark import NeedsSpark
@@ -28,6 +34,9 @@ def maintain(
     tasks = due_tasks(_statistics(session, tables, task), keep)
     for maintenance_task in tasks:
         match maintenance_task:
+            case MaintenanceTask.RETAIN_LOG:
+                setting = f"interval {keep // timedelta(hours=1) + 1} hours"
+                session().sql(f"ALTER TABLE {path} SET TBLPROPERTIES ('{LOG_RETENTION}' = '{setting}')")
             case MaintenanceTask.PURGE:
                 session().sql(f"REORG TABLE {path} APPLY (PURGE)")
             case MaintenanceTask.COMPACT:
@@ -45,9 +54,9 @@ def _statistics(session: Callable[[], SparkSession], tables: DeltaTarget, task: 
             files = _file_statistics(read_snapshot(tables.store, task.target).files)
     except NeedsSpark:
         files = _file_statistics_by_spark(session(), tables, task)
-    return TableStatistics(
-        *files, _unvacuumed(tables.open(task.target).history()), tables.commits_since_checkpoint(task.target)
-    )
+    delta_table, commits = tables.open(task.target), tables.commits_since_checkpoint(task.target)
+    retention = log_retention(delta_table.metadata().configuration)
+    return TableStatistics(*files, _unvacuumed(delta_table.history()), commits, retention)
 
 
 def _file_statistics(files: Sequence[ActiveFile]) -> tuple[int, int, int, int]:

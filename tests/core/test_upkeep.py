@@ -45,11 +45,30 @@ def test_an_iceberg_table_gets_the_chores_that_are_due(change: dict[str, int], c
         ({"marked_rows": 101}, ("purge",)),
         ({"unvacuumed": timedelta(days=8)}, ()),
         ({"unvacuumed": timedelta(days=8, hours=1)}, ("vacuum",)),
+        ({"log_retention": timedelta(days=6)}, ("retain log",)),
         ({"marked_rows": 101, "files": 60, "unvacuumed": timedelta(days=9)}, ("purge", "compact", "vacuum")),
     ],
 )
 def test_a_delta_table_gets_the_chores_that_are_due(change: dict[str, object], chores: tuple[str, ...]) -> None:
     assert delta.due_tasks(replace(DELTA, **change), WEEK) == chores  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("setting", "retention"),
+    [
+        (None, timedelta(days=30)),
+        ("interval 90 days", timedelta(days=90)),
+        ("interval 1 week", timedelta(days=7)),
+        ("2161 hours", timedelta(hours=2161)),
+        ("INTERVAL 5 DAYS", timedelta(days=5)),
+        ("interval 3 months", timedelta.max),
+        ("interval 1 day 2 hours", timedelta.max),
+    ],
+)
+def test_the_commits_of_a_delta_table_stay_as_long_as_its_setting_says(
+    setting: str | None, retention: timedelta
+) -> None:
+    assert delta.log_retention({} if setting is None else {delta.LOG_RETENTION: setting}) == retention
 
 
 def test_the_statistics_of_an_iceberg_table_are_those_of_its_current_snapshot() -> None:

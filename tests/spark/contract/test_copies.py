@@ -101,4 +101,7 @@ def test_upkeep_keeps_rows_and_cursor_and_is_due_once_in_ten_windows(kit: Target
     assert len(table.rows()) == 20 and (31, "b") in table.rows()
     writer = table.writer()
     assert writer.maintain(table.task(), timedelta(days=7)) == ()
+    longer = ("retain log",) if kit.kind == "delta" else ()
+    assert [writer.maintain(table.task(), timedelta(days=90)) for _ in range(2)] == [longer, ()]
+    assert table.target_state().control == kept_up.control
     assert table.apply([table.update({"id": 33, "v": "c"})]).outcome is Outcome.DONE
