@@ -13,7 +13,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from airflow_cdc_provider.core.decisions.alerts import WHOLE_REPLICATOR, Alert, Notice, Waiting, notices
+from airflow_cdc_provider.core.decisions.alerts import WHOLE_REPLICATOR, Alert, Notice, Waiting, notices, still_known
 from airflow_cdc_provider.core.serde import from_plain, to_plain
 from airflow_cdc_provider.core.times import utc_now
 from airflow_cdc_provider.state import tables as t
@@ -43,8 +43,8 @@ class Alerts:
             query = sa.select(t.alerts).where(t.alerts.c.replicator == replicator).with_for_update()
             known = [from_plain(Alert, json.loads(row.body)) for row in connection.execute(query)]
             known = [alert for alert in known if whole_replicator or alert.table != WHOLE_REPLICATOR]
-            now, before = {alert.key for alert in current}, {alert.key for alert in known}
-            for table, id_ in before - now:
+            before = {alert.key for alert in known}
+            for table, id_ in before - {alert.key for alert in still_known(known, current)}:
                 key = (t.alerts.c.replicator == replicator, t.alerts.c.table == table, t.alerts.c.id == id_)
                 connection.execute(t.alerts.delete().where(*key))
             for alert in current:

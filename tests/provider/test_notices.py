@@ -20,8 +20,10 @@ from airflow.utils.state import DagRunState
 
 from airflow_cdc_provider.control.close_window import CloseResult
 from airflow_cdc_provider.core.decisions.alerts import Alert, alert_of_run
+from airflow_cdc_provider.core.decisions.commands import CommandKind
 from airflow_cdc_provider.core.decisions.replicator_changes import ReplicatorEntry
-from airflow_cdc_provider.core.errors import CheckFailed, SourceUnavailable
+from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind, TableResult
+from airflow_cdc_provider.core.errors import CheckFailed, Problem, SourceUnavailable
 from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.core.spec.notifications import Notification, NotifyOn
@@ -113,6 +115,40 @@ def test_a_problem_is_notified_once_and_its_end_once(harness: RunHarness) -> Non
     assert sent_at_end(harness, definition) == ["shop: public.a is in order again"]
     assert sent_at_end(harness, definition) == []
     assert harness.state.alerts.replicators() == frozenset()
+
+
+def test_another_problem_of_the_same_kind_is_notified_and_one_that_comes_back_is_not(harness: RunHarness) -> None:
+    replicated(harness)
+    definition = with_notify(harness, entry("{reason}"))
+    timeout, refused = "TGT010 timeout | found: 31 s", "TGT011 permission denied"
+    failing = {"state": TableState.FAILING, "failing_since": utc_now()}
+    set_row(harness, **failing, reason="timeout", error=timeout)
+    assert sent_at_end(harness, definition) == ["timeout"]
+    set_row(harness, reason="permission denied", error=refused)
+    assert sent_at_end(harness, definition) == ["permission denied"]
+    for error in (timeout.replace("31", "40"), refused):
+        set_row(harness, error=error)
+        assert sent_at_end(harness, definition) == []
+    set_row(harness, state=TableState.REPLICATING, error="")
+    assert len(sent_at_end(harness, definition)) == 1
+    set_row(harness, **failing, error=timeout)
+    assert len(sent_at_end(harness, definition)) == 1
+
+
+def test_a_table_that_was_resumed_and_is_blocked_again_is_notified_again(harness: RunHarness) -> None:
+    replicated(harness)
+    definition = with_notify(harness)
+    for number in range(2, 6, 2):
+        harness.source.change("public.a")
+        harness.open(f"r{number}")
+        problem = Problem("TGT042", "two rows have one key", do="resync")
+        result = TableResult("public.a", Outcome.BLOCKED, problem=problem)
+        harness.write_result(f"r{number}", "stage", StepKind.STAGE, [result])
+        harness.close(f"r{number}")
+        assert sent_at_end(harness, definition) == ["shop: public.a is blocked"]
+        harness.run(f"r{number + 1}")
+        assert sent_at_end(harness, definition) == []
+        harness.request(CommandKind.RESUME, "public.a")
 
 
 def test_a_source_that_does_not_answer_is_notified_once_for_the_replicator(harness: RunHarness) -> None:

@@ -85,7 +85,8 @@ def needs_attention(summary: ReplicatorSummary, allowed: timedelta, now: str) ->
 def alert_of_run(problem: Problem, now: str) -> Alert:
     """A run did nothing for any table, or could not continue."""
     reason = f"{problem.what} ({problem.found})" if problem.found else problem.what
-    return Alert(WHOLE_REPLICATOR, NotifyOn.FAILING.value, NotifyOn.FAILING, now, reason, problem.do)
+    id_ = f"{NotifyOn.FAILING} {problem.code}"
+    return Alert(WHOLE_REPLICATOR, id_, NotifyOn.FAILING, now, reason, problem.do)
 
 
 def _of_row(row: TableRow, allowed: timedelta, now: str) -> Iterator[Alert]:
@@ -94,10 +95,12 @@ def _of_row(row: TableRow, allowed: timedelta, now: str) -> Iterator[Alert]:
         reason, remedy = "; ".join(question.changes), f"answer: {', '.join(question.answers)}"
         yield Alert(row.table, f"{kind} {question.id}", kind, row.since, reason, remedy)
     elif row.state is TableState.BLOCKED:
-        yield Alert(row.table, NotifyOn.BLOCKED.value, NotifyOn.BLOCKED, row.since, row.reason, row.remedy)
+        id_ = f"{NotifyOn.BLOCKED} {_block_of(row)}"
+        yield Alert(row.table, id_, NotifyOn.BLOCKED, row.since, row.reason, row.remedy)
     if row.state is TableState.FAILING:
         reason = row.reason or row.error
-        yield Alert(row.table, NotifyOn.FAILING.value, NotifyOn.FAILING, row.failing_since, reason, row.remedy)
+        id_ = f"{NotifyOn.FAILING} {_code_of(row)}"
+        yield Alert(row.table, id_, NotifyOn.FAILING, row.failing_since, reason, row.remedy)
     if row.carry.quarantined:
         kind, reason = NotifyOn.QUARANTINE, "bad records wait in quarantine"
         yield Alert(row.table, kind.value, kind, row.seen_at, reason, "replay or discard them")
@@ -106,6 +109,24 @@ def _of_row(row: TableRow, allowed: timedelta, now: str) -> Iterator[Alert]:
         copy = "has no copy yet" if fresh.lag_s is None else f"contains the source's state up to {row.fresh_at}"
         reason = f"older than freshness allows ({format_duration(allowed)}): it {copy}"
         yield Alert(row.table, NotifyOn.LATE.value, NotifyOn.LATE, now, reason)
+
+
+def _block_of(row: TableRow) -> str:
+    """When the table was blocked: a table that was resumed and is blocked again is news. The problem's code if each run
+    finds it anew."""
+    state = row.control.state if row.control else None
+    return state.since if state and state.name is TableState.BLOCKED else _code_of(row)
+
+
+def _code_of(row: TableRow) -> str:
+    """Of the problem that is its error."""
+    return row.error.partition(" ")[0][:20]
+
+
+def still_known(known: Sequence[Alert], current: Sequence[Alert]) -> list[Alert]:
+    """The alerts that are no news if they come back: all of a kind that the table still has."""
+    lasting = {(alert.table, alert.kind) for alert in current}
+    return [alert for alert in known if (alert.table, alert.kind) in lasting]
 
 
 def notices(known: Sequence[Alert], current: Sequence[Alert], now: str) -> list[Notice]:
