@@ -212,7 +212,7 @@ def _catching_up(row: TableRow) -> str:
 def _quarantine_cell(row: TableRow) -> str:
     """The numbers of records in quarantine, to fetch, parked behind these, and discarded since the last copy."""
     carry = row.carry
-    parts = [f"{carry.quarantined:,}"] if carry.quarantined else []
+    parts = [f"{row.quarantined:,}"] if row.quarantined else []
     parts += [f"{carry.dirty:,} to fetch"] if carry.dirty else []
     if carry.parked:
         parts[-1] += f" (+{carry.parked:,} parked)"

@@ -12,6 +12,7 @@ from airflow_cdc_provider.connectors.source_features import DelaysCapture, Hears
 from airflow_cdc_provider.control.fences import commit_fence
 from airflow_cdc_provider.control.first_copies import block_copy
 from airflow_cdc_provider.control.measured_rows import measured_row
+from airflow_cdc_provider.control.quarantine import records_that_stop
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.control.results import Failure, Results
 from airflow_cdc_provider.control.table_rows import blocked_row, current_row, failing_row, recovered_row, with_counts
@@ -24,6 +25,7 @@ from airflow_cdc_provider.core.decisions.table_checks import repair_line
 from airflow_cdc_provider.core.decisions.table_decisions import TableAction
 from airflow_cdc_provider.core.errors import UNREADABLE, Fenced, ForeignTarget, Problem
 from airflow_cdc_provider.core.log.change_log import REQUESTED
+from airflow_cdc_provider.core.log.quarantine import STOPPING
 from airflow_cdc_provider.core.proof.schedule import verified_row
 from airflow_cdc_provider.core.spec.definition import format_duration
 from airflow_cdc_provider.core.table.control_record import ControlRecord
@@ -78,7 +80,7 @@ class ClosingRows:
             else current_row(task.table, task.target, control, before, seen_at)
         )
         row = replace(row, verified=self._verified(task.table, row))
-        row = with_counts(row, self.decision.plan.run_id, self.results.of_writing_steps(task.table), self.at)
+        row = with_counts(row, self.decision.plan.opening, self.results.of_writing_steps(task.table), self.at)
         if current and current.exists and not row.rows_current:
             row = self._with_row_count(row, current)
         if missing := self.results.missing_commit(task.table, control):
@@ -114,13 +116,16 @@ class ClosingRows:
         """Commit the state ``blocked``, so that no later run retries: to the target, or for a first copy to staging.
         Returns the record that the target has then."""
         run_id = self.decision.plan.run_id
-        question = self.results.question(task.table)
-        state = State(TableState.BLOCKED, self.at, problem.what, problem.do, set_by=run_id, question=question)
+        state = State(TableState.BLOCKED, self.at, problem.what, problem.do, set_by=run_id)
+        state = replace(state, question=self.results.question(task.table))
         if control is None:
             block_copy(self.replicator, task, state)
             return None
         if control.state.name not in BLOCKABLE_STATES:
             return control
+        if problem.code in STOPPING:
+            stopping = records_that_stop(self.replicator.log, task.table, control)
+            state = replace(state, bad_records=len(stopping))
         try:
             return commit_fence(self.replicator, task.table, task.target, current, run_id, state)
         except (Fenced, ForeignTarget):

@@ -23,6 +23,7 @@ from airflow_cdc_provider.core.log.quarantine import BadRecord
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.history import row_schema
 from airflow_cdc_provider.core.table.own_rows import own_rows_of
+from airflow_cdc_provider.staging.change_log import ChangeLog
 
 
 @dataclass(frozen=True)
@@ -59,9 +60,18 @@ def open_cases(replicator: Replicator, table: str, control: ControlRecord) -> li
         decision = decisions.get(record.id)
         if (entry := waiting.get(record.id)) is not None:
             cases.append(QuarantineCase(described, record, entry.since, entry.behind, False, decision))
-        elif record.window > control.window:
+        elif _is_after(record, control):
             cases.append(QuarantineCase(described, record, record.first_seen, 0, True, decision))
     return sorted(cases, key=lambda case: case.record.record.order_key)
+
+
+def records_that_stop(log: ChangeLog, table: str, control: ControlRecord) -> list[BadRecord]:
+    waiting = {entry.id for entry in log.quarantined_records(control.carry)}
+    return [one for one in log.bad_records(table) if one.id not in waiting and _is_after(one, control)]
+
+
+def _is_after(record: BadRecord, control: ControlRecord) -> bool:
+    return record.window > control.window
 
 
 def record_decisions(

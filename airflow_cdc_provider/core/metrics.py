@@ -152,6 +152,6 @@ def _of_row(row: TableRow, tags: Mapping[str, str], allowed: timedelta, now: str
         yield Sample(BACKLOG, row.backlog, tags)
     yield Sample(LATE, int(fresh.late), tags)
     yield Sample(WINDOW, row.window, tags)
-    yield Sample(QUARANTINED, row.carry.quarantined, tags)
+    yield Sample(QUARANTINED, row.quarantined, tags)
     yield Sample(PARKED, row.carry.parked, tags)
     yield Sample(FAILING, row.attempts, tags)

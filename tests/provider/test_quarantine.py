@@ -9,12 +9,17 @@ import pytest
 
 from airflow_cdc_provider.control.dry_run import dry_run
 from airflow_cdc_provider.control.quarantine_commands import decide_records
+from airflow_cdc_provider.control.run_metrics import current_gauges
 from airflow_cdc_provider.core.decisions.commands import CommandKind, CommandStatus
 from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind, new_decision
 from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind, TableResult
+from airflow_cdc_provider.core.decisions.summaries import summarize
 from airflow_cdc_provider.core.log.change_log import quarantine_path
+from airflow_cdc_provider.core.log.quarantine import BadRecordProblems
+from airflow_cdc_provider.core.metrics import QUARANTINED
 from airflow_cdc_provider.core.table.schema import Origin
 from airflow_cdc_provider.core.table.states import TableState
+from airflow_cdc_provider.core.times import utc_now
 from tests.provider.bad_records import TABLE, carry, put_aside, staged_and_merged, with_bad_records
 from tests.provider.command_line import CommandLine, replicated
 from tests.provider.run_harness import RunHarness
@@ -165,6 +170,25 @@ def test_a_record_that_blocks_its_table_can_be_decided_before_the_table_resumes(
     assert result.code == 0 and "run `airflow cdc resume shop --table public.a`" in result.out
     assert harness.open("r2").follow == ("close_window",)
     assert len(harness.state.pending("shop")) == 1, "it waits for the table"
+
+
+def test_the_records_that_stop_a_table_are_counted_while_they_stop_it(cdc: CommandLine, harness: RunHarness) -> None:
+    replicated(harness)
+    harness.source.change(TABLE)
+    harness.extract(harness.open("r2").plan)
+    put_aside(harness, "one", "two", window=2)
+    stopped = BadRecordProblems("shop", TABLE, 2, "one", "no date", "staging").stop()
+    harness.write_result("r2", "stage", StepKind.STAGE, [TableResult(TABLE, Outcome.BLOCKED, problem=stopped)])
+    harness.close("r2")
+    assert harness.run("r3").problems
+    status = cdc("status", "shop", "--json").body["tables"][0]
+    assert (status["state"], status["quarantined"]) == ("blocked", 2)
+    shown = current_gauges(harness.state, harness.definition, utc_now())
+    assert [one.value for one in shown if one.metric is QUARANTINED and one.tags["table"] == TABLE] == [2]
+    assert summarize(harness.state.tables("shop").values()).quarantined == 2
+    harness.request(CommandKind.RESUME, TABLE)
+    harness.open("r4")
+    assert harness.state.tables("shop")[TABLE].quarantined == 0
 
 
 def test_status_shows_the_number_of_quarantined_and_parked_records(cdc: CommandLine, quarantined: RunHarness) -> None:

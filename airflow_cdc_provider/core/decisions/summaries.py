@@ -55,7 +55,7 @@ def summarize(rows: Collection[TableRow]) -> ReplicatorSummary:
         states={state.value: count for state, count in sorted(Counter(row.state for row in rows).items())},
         rows=sum(row.rows or 0 for row in copied),
         changes=sum(sum(row.changes.values()) for row in copied),
-        quarantined=sum(row.carry.quarantined for row in copied),
+        quarantined=sum(row.quarantined for row in copied),
         questions=sum(row.open_question is not None for row in rows),
         recent=summed(row.recent for row in copied),
         fresh_at=min((row.fresh_at for row in copied if row.fresh_at), default=""),

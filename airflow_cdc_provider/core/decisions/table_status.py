@@ -28,7 +28,7 @@ def table_status(row: TableRow, definition: Definition, progress: CopyProgress |
     carry = row.carry
     freshness_fields: dict[str, Any] = to_plain(freshness(row, definition.freshness, now))
     freshness_fields["lagging_since"] = lagging_since(row)
-    waiting = {"quarantined": carry.quarantined, "dirty": carry.dirty, "parked": carry.parked}
+    waiting = {"quarantined": row.quarantined, "dirty": carry.dirty, "parked": carry.parked}
     copying = {**to_plain(progress), "seconds_left": progress.seconds_left} if progress else None
     fraction = row.attainment.fraction()
     attained = {"attainment": fraction, "meets_objective": meets(fraction, definition.objective)}

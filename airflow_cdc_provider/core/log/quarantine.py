@@ -208,6 +208,10 @@ def build_accounting(
     }
 
 
+STOPPING = frozenset({"QUA001", "QUA002", "QUA003"})
+"""Codes of the problems of a table that bad records stop."""
+
+
 @dataclass(frozen=True)
 class BadRecordProblems:
     """The problems with which a bad record stops its table. ``record``: its id. ``staging``: the replicator's folder in

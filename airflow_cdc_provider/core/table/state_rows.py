@@ -61,14 +61,14 @@ class TableRow:
     """The last observed status of a table. ``failing_since`` and ``attempts`` belong to the current failure.
     ``window``: of the cursor; ``fence``: of the target; ``passed``: the last window up to which the log contains
     nothing to apply. ``fresh_at``: the target contains the source's state up to this time of the source's clock, which
-    was ``clock_ahead_s`` ahead of the state store's. ``rows``: counted at
-    ``rows_at``, still valid if ``rows_current``. ``changes``: counted since the last copy, up to ``counted_run``.
-    ``engine``: what did the work of the last commit. ``seen_at``: when the target was read, by the state store's
-    clock. ``withheld``: new columns of a sensitive table.
-    ``question``: what a new table waits for. ``verified``: the last comparison with the source. ``attainment``: how
-    long the copy was late. ``recent``: changes by half hour, see ``recent_changes``; ``costs``: by day. ``backlog``:
-    bytes of the change log that the copy did not have at the end of the last run. ``history``: the last states, the
-    current one last. ``control``: the record as last read."""
+    was ``clock_ahead_s`` ahead of the state store's. ``rows``: counted at ``rows_at``, still valid if ``rows_current``.
+    ``changes``: counted since the last copy, up to ``counted_opening`` of a run. ``changed``: other data since the last
+    asset event. ``engine``: what did the work of the last commit. ``seen_at``: when the target was read, by the state
+    store's clock. ``withheld``: new columns of a sensitive table. ``question``: what a new table waits for.
+    ``verified``: the last comparison with the source. ``attainment``: how long the copy was late. ``recent``: changes
+    by half hour, see ``recent_changes``; ``costs``: by day. ``backlog``: bytes of the change log that the copy did not
+    have at the end of the last run. ``history``: the last states, the current one last. ``control``: the record as last
+    read."""
 
     table: str
     target: str
@@ -89,7 +89,8 @@ class TableRow:
     clock_ahead_s: float = 0.0
     seen_at: str = ""
     passed: int = 0
-    counted_run: str = ""
+    changed: bool = False
+    counted_opening: str = ""
     engine: str = ""
     withheld: tuple[str, ...] = ()
     question: Question | None = None
@@ -105,6 +106,12 @@ class TableRow:
     def carry(self) -> CarryOver:
         """What waits for a run or an operator: nothing once the table is not copied any more."""
         return self.control.carry if self.control and self.state not in WITHOUT_COPY else NOTHING
+
+    @property
+    def quarantined(self) -> int:
+        """Bad records that wait for a decision: in quarantine, or because they stop the table."""
+        stopping = self.control.state.bad_records if self.control and self.state is TableState.BLOCKED else 0
+        return self.carry.quarantined + stopping
 
     @property
     def open_question(self) -> Question | None:

@@ -70,7 +70,7 @@ class State:
     """A state with its history. ``since``: UTC in ISO 8601 format. ``command``: the id of the command that set it.
     ``version``: the target's version to which a rewinding table returns; None if that is not
     possible any more, and it waits for a new copy. ``question``: what a blocked table waits
-    for."""
+    for. ``bad_records``: how many records stop it, which wait for decisions."""
 
     name: TableState
     since: str
@@ -80,6 +80,7 @@ class State:
     command: str = ""
     version: int | None = None
     question: Question | None = None
+    bad_records: int = 0
 
 
 def replicating_again(state: State, at: str) -> State:
