@@ -32,6 +32,7 @@ from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.spec.dag_plan import FIND_QUESTIONS, DagPlan, TaskKind, TaskPlan, asks, plan
 from airflow_cdc_provider.dag_doc import dag_doc
 from airflow_cdc_provider.loader import Loaded, load_file
+from airflow_cdc_provider.operators.asset_events import EmitAssetEventsOperator
 from airflow_cdc_provider.operators.questions import FindQuestionsOperator
 from airflow_cdc_provider.operators.reconcile import PauseStreamOperator, ResumeStreamOperator
 from airflow_cdc_provider.operators.spark import CdcSparkOperator
@@ -51,7 +52,9 @@ OPERATORS: dict[TaskKind, type[BaseOperator]] = {
     TaskKind.RESUME_STREAM: ResumeStreamOperator,
     TaskKind.FIND_QUESTIONS: FindQuestionsOperator,
     TaskKind.CLOSE_WINDOW: CloseWindowOperator,
+    TaskKind.EMIT_ASSET_EVENTS: EmitAssetEventsOperator,
 }
+EMITTING = frozenset({TaskKind.CLOSE_WINDOW, TaskKind.EMIT_ASSET_EVENTS})
 
 
 def build_dag(dag_file: str | Path) -> DAG:
@@ -129,7 +132,7 @@ def _add_tasks(dag: DAG, dag_plan: DagPlan, definition: dict[str, Any]) -> None:
         if task.kind is TaskKind.ASK:
             tasks[task.id] = ask_task(dag, task, tasks[FIND_QUESTIONS])
             continue
-        outlets = [AssetAlias(dag_plan.asset_alias)] if task.kind is TaskKind.CLOSE_WINDOW else []
+        outlets = [AssetAlias(dag_plan.asset_alias)] if task.kind in EMITTING else []
         tasks[task.id] = OPERATORS[task.kind](
             task_id=task.name,
             dag=dag,
@@ -142,6 +145,7 @@ def _add_tasks(dag: DAG, dag_plan: DagPlan, definition: dict[str, Any]) -> None:
             outlets=outlets,
             **_spark_arguments(task),
         )
+        tasks[task.id].is_teardown = task.teardown
     for task in dag_plan.tasks:
         for upstream in task.after:
             tasks[upstream].set_downstream(tasks[task.id])

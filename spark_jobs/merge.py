@@ -125,7 +125,6 @@ def _control_record(job: Job, task: TableTask, control: ControlRecord, batch: Ba
         control,
         owner=job.step.owner,
         attempt=job.step.attempt,
-        counts=batch.counts,
         accounting=batch.accounting,
         nonce=uuid.uuid4().hex,
         committed_at=now,

@@ -8,7 +8,7 @@ repeated after a crash.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from airflow_cdc_provider.connectors.source import KeepsNoState, SourceConnector
@@ -100,10 +100,13 @@ def _close(replicator: Replicator, decision: RunDecision, failed: Sequence[str],
     write_comments_of_copies(replicator, decision, failures, log_info)
     closing = ClosingRows(replicator, decision, results, failures, log, at)
 
+    changed = results.committed()
+
     def rows_at_end(known: Mapping[str, TableRow]) -> Iterable[TableRow]:
         for task in plan.tables:
             if row := closing.row(task, known.get(task.table)):
-                yield closing.measured(row, known.get(task.table))
+                changed.update({row.table} if row.changed else ())
+                yield replace(closing.measured(row, known.get(task.table)), changed=False)
         failpoint("state.before")
 
     rows = {row.table: row for row in state.change_tables(name, rows_at_end)}
@@ -119,8 +122,7 @@ def _close(replicator: Replicator, decision: RunDecision, failed: Sequence[str],
     complete_commands(replicator, decision, _selected(decision, {**before, **rows}), results)
     for line in (*decision.notes, *_waiting_records(name, rows.values())):
         log_info(line)
-    committed = results.committed()
-    moved = {task.table: task.target for task in plan.tables if task.table in committed}
+    moved = {task.table: task.target for task in plan.tables if task.table in changed}
     if moved:
         _publish_cut(replicator, {**before, **rows}, log.sealed, log_info)
     current = [row for copy, row in {**before, **rows}.items() if replicator.targets.has(copy)]
@@ -129,7 +131,7 @@ def _close(replicator: Replicator, decision: RunDecision, failed: Sequence[str],
     of_run = tuple(problem for problem in (decision.stop, decision.lost) if problem)
     problems = (*of_run, *_problems(decision, list(rows.values()), failed, results))
     retried = state.retried(name, plan.run_id)
-    end = RunEnd(plan.run_id, before, rows, results, problems, retried, state.positions.get(name).retention, at)
+    end = RunEnd(plan.opening, before, rows, results, problems, retried, state.positions.get(name).retention, at)
     samples = run_samples(replicator.definition, end)
     counts = {copy: results.counts(copy) for copy in moved}
     return CloseResult(tuple(rows.values()), moved, counts, problems, of_run, acknowledged, samples)

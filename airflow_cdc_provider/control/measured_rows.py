@@ -29,11 +29,12 @@ def measured_row(
     allowed: timedelta,
     at: str,
 ) -> TableRow:
-    """``before``: the row when the run ended, or when an earlier try of its end has written it: the same run is counted
-    once. ``results``: of all steps. ``at``: when the run ends. ``allowed``: the ``freshness`` of the definition."""
+    """``before``: the row when the run ended, or when an earlier try of its end has written it: the same opening
+    is counted once. ``results``: of all steps. ``at``: when the run ends. ``allowed``: the ``freshness`` of the
+    definition."""
     since = aging_since(before) if before and before.state not in WITHOUT_COPY else ""
     row = replace(row, attainment=row.attainment.measured(since, allowed, at), backlog=_backlog(row, log))
-    if before is not None and before.counted_run == row.counted_run:
+    if before is not None and before.counted_opening == row.counted_opening:
         return row
     applied = log_bytes(log.manifests, source_table(row.table), before.passed, row.passed) if before else 0
     cost = total([Cost(bytes=applied), *map(_cost, results)])

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from airflow_cdc_provider.core.decisions.steps import Outcome, Step, StepResult, TableResult, TableTask
 from airflow_cdc_provider.core.errors import Problem
+from airflow_cdc_provider.core.log.change_records import Operation
 from airflow_cdc_provider.core.table.control_record import ControlRecord, token
 from airflow_cdc_provider.core.table.questions import Question
 from airflow_cdc_provider.staging.run_files import RunFiles
@@ -87,7 +88,7 @@ class Results:
     def committed(self) -> set[str]:
         """Tables whose data a step of this run changed."""
         steps = (self.steps[task] for task in WRITING_TASKS if task in self.steps)
-        return {r.table for step in steps for r in step.tables if r.outcome is Outcome.DONE and any(r.counts.values())}
+        return {result.table for step in steps for result in step.tables if _has_written(result)}
 
     def problems(self, planned: Mapping[str, TableTask]) -> dict[str, Failure]:
         """Table → its problem. A blocking problem takes precedence over a retryable one. ``planned``: the tables of the
@@ -148,6 +149,12 @@ class Results:
             yield task, "", step.phases
             for result in step.tables:
                 yield task, result.table, result.phases
+
+
+def _has_written(result: TableResult) -> bool:
+    """A copy of an empty table has, too: it removed what the table had before."""
+    counts = result.counts
+    return result.outcome is Outcome.DONE and (result.found or Operation.READ in counts or any(counts.values()))
 
 
 def read_results(run: RunFiles, opening: str, failed: Iterable[str] = ()) -> Results:

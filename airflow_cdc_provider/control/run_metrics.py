@@ -21,10 +21,10 @@ EFFECTS = {"inserted": m.INSERTS, "updated": m.UPDATES, "deleted": m.DELETES, "r
 
 @dataclass(frozen=True)
 class RunEnd:
-    """``before``, ``rows``: of the tables, when the end of the run began and now. ``retried``: the attempts that
-    submitted a job again. ``now``: UTC in ISO 8601 format."""
+    """``opening``: of the run. ``before``, ``rows``: of the tables, when the end of the run began and now.
+    ``retried``: the attempts that submitted a job again. ``now``: UTC in ISO 8601 format."""
 
-    run_id: str
+    opening: str
     before: Mapping[str, TableRow]
     rows: Mapping[str, TableRow]
     results: Results
@@ -44,7 +44,7 @@ def run_samples(definition: Definition, end: RunEnd) -> tuple[Sample, ...]:
     """Counters are left out if the end of this run is repeated: they have been sent, or were lost with a worker."""
     rows = {**end.before, **end.rows}.values()  # also of tables that this run has not served
     samples = [*m.gauges(definition, rows, end.retention, end.now)]
-    if not any(row.counted_run == end.run_id for row in end.before.values()):
+    if not any(row.counted_opening == end.opening for row in end.before.values()):
         samples += _counters(definition.name, end)
     return tuple(samples)
 

@@ -119,6 +119,7 @@ def current_row(table: str, target: str, control: ControlRecord, before: TableRo
     row = before or TableRow(table, target, state.name)
     moved = (row.window, row.fence) != (control.window, control.fence)
     data_changed = control.window > row.passed or control.window < row.window
+    first = before is not None and before.control is None
     failing = row.state is TableState.FAILING and state.name in TAKES_CHANGES and not moved
     still_blocked = row.state is state.name is TableState.BLOCKED and row.reason == displayed_reason(state)
     return replace(
@@ -135,6 +136,7 @@ def current_row(table: str, target: str, control: ControlRecord, before: TableRo
         fence=control.fence,
         passed=control.window if moved else max(row.passed, control.window),
         rows_current=row.rows_current and not data_changed,
+        changed=row.changed or first or (before is not None and data_changed),
         seen_at=at,
         control=control,
     )
@@ -192,21 +194,23 @@ def displayed_reason(state: State) -> str:
     return "" if state.name is TableState.REPLICATING else state.reason
 
 
-def with_counts(row: TableRow, run_id: str, results: Iterable[TableResult], at: str) -> TableRow:
+def with_counts(row: TableRow, opening: str, results: Iterable[TableResult], at: str) -> TableRow:
     """With the rows of the last copy, the changes applied since, by operation, and the engine of the last commit, from
-    the run's step results. The same run is counted once."""
-    if row.counted_run == run_id:
+    the run's step results. The same opening of a run is counted once."""
+    if row.counted_opening == opening:
         return row
     changes, rows, rows_at, current, engine = dict(row.changes), row.rows, row.rows_at, row.rows_current, row.engine
     for result in results:
         if result.outcome is not Outcome.DONE:
             continue
         engine = str(result.engine) if result.engine else engine
+        current = current and not result.found
         if Operation.READ in result.counts:
-            changes, rows, rows_at, current = {}, result.rows, at, True
+            changes = {}
+            rows, rows_at, current = (rows, rows_at, False) if result.found else (result.rows, at, True)
             continue
         for operation, count in result.counts.items():
             changes[operation] = changes.get(operation, 0) + count
             current = current and not count
-    row = replace(row, engine=engine, counted_run=run_id)
+    row = replace(row, engine=engine, counted_opening=opening)
     return replace(row, rows=rows, rows_at=rows_at, rows_current=current, changes=changes)

@@ -34,10 +34,10 @@ def operator_lineage(definition: Definition, secrets: Secrets, copies: Iterable[
         name = target_of_copy(copy.copy)
         target = target_dataset(definition.target_named(name), secrets.of_target(name).target, copy.target)
         inputs.setdefault(source, InputDataset(source.namespace, source.name))
-        if copy.rows is None:
-            inputs[target] = _compared(target, copy)
-        else:
+        if copy.identical is None:
             outputs.append(_written(source, target, copy))
+        else:
+            inputs[target] = _compared(target, copy)
     return OperatorLineage(inputs=list(inputs.values()), outputs=outputs)
 
 
@@ -48,7 +48,8 @@ def _written(source: DatasetName, target: DatasetName, copy: CopyLineage) -> Out
             lifecycleStateChange=Change.OVERWRITE
         )
     statistics = output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(rowCount=copy.rows)
-    return OutputDataset(target.namespace, target.name, facets=facets, outputFacets={"outputStatistics": statistics})
+    counted: dict[str, Any] = {} if copy.rows is None else {"outputStatistics": statistics}
+    return OutputDataset(target.namespace, target.name, facets=facets, outputFacets=counted)
 
 
 def _compared(target: DatasetName, copy: CopyLineage) -> InputDataset:

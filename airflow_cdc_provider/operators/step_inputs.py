@@ -9,6 +9,7 @@ from dataclasses import replace
 from airflow_cdc_provider.core.decisions.run_plan import RunPlan
 from airflow_cdc_provider.core.decisions.steps import Outcome, Step, StepKind, TableResult, TableTask, has_batch
 from airflow_cdc_provider.core.errors import UNREADABLE, CdcError
+from airflow_cdc_provider.core.log.change_records import Operation
 from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.core.table.states import TAKES_CHANGES, TableState
 from airflow_cdc_provider.staging.change_log import ChangeLog
@@ -95,8 +96,9 @@ def find_committed(step: Step, earlier: Collection[str]) -> tuple[TableResult, .
     """Results for the tables that earlier attempts at a merge or copy have committed, but not reported."""
     if step.kind not in COMMITS_ONCE:
         return ()
+    counts = {} if step.kind is StepKind.MERGE else {Operation.READ.value: 0}
     return tuple(
-        TableResult(task.table, Outcome.DONE, counts=control.counts, fence=control.fence, window=control.window)
+        TableResult(task.table, Outcome.DONE, counts=counts, fence=control.fence, window=control.window, found=True)
         for task in step.tables
         if (control := task.control) is not None and control.attempt in earlier
     )

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import Asset, AssetAlias, BaseOperator
+from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException
 
 from airflow_cdc_provider.control.close_window import CloseResult, close_window
@@ -20,9 +20,9 @@ from airflow_cdc_provider.core.decisions.run_decision import CLOSE_WINDOW, OPEN_
 from airflow_cdc_provider.core.decisions.run_plan import Mode
 from airflow_cdc_provider.core.errors import CdcError, Problem
 from airflow_cdc_provider.core.serde import from_plain, to_plain
-from airflow_cdc_provider.core.spec.dag_plan import FIND_QUESTIONS, asset_alias, asset_name, asset_uri
-from airflow_cdc_provider.core.spec.definition import Definition
+from airflow_cdc_provider.core.spec.dag_plan import FIND_QUESTIONS, asset_alias
 from airflow_cdc_provider.core.times import utc_now
+from airflow_cdc_provider.operators.asset_events import CHANGED_TABLES, emit, events_of
 from airflow_cdc_provider.operators.branching import BranchingTask
 from airflow_cdc_provider.operators.failures import as_airflow_failures
 from airflow_cdc_provider.operators.metrics import send
@@ -111,8 +111,8 @@ def with_questions(task: BaseOperator, branches: Sequence[str]) -> list[str]:
 class CloseWindowOperator(ReplicatorTask):
     """Read the progress from the target tables, acknowledge the source, clean up, and release the lanes.
 
-    Fails without a retry while a table is failing or blocked. Emits an asset event for every table whose data changed,
-    through the alias in its outlets.
+    Fails without a retry while a table is failing or blocked. Emits an asset event for every table whose data changed;
+    if it fails, ``emit_asset_events`` does.
     """
 
     ui_color = "#dfe9f3"
@@ -122,10 +122,13 @@ class CloseWindowOperator(ReplicatorTask):
         with as_airflow_failures():
             replicator = self.replicator()
             result = close_window(replicator, run_id, failed_tasks(context), self.log_line)
-        self._report(replicator.definition, result, context)
+        self._report(result)
         self._notify(replicator, result, context)
+        events = events_of(replicator.definition, result)
         if result.problems:
+            context["ti"].xcom_push(CHANGED_TABLES, events)
             raise AirflowFailException("\n".join(str(problem) for problem in result.problems))
+        emit(self, asset_alias(replicator.name), events, context)
         return {"moved": list(result.moved.values()), "acknowledged": result.acknowledged}
 
     def _notify(self, replicator: Replicator, result: CloseResult, context: Context) -> None:
@@ -134,22 +137,10 @@ class CloseWindowOperator(ReplicatorTask):
             alerts = alerts_of_tables(definition, state.tables(definition.name).values(), state.now())
             notify(state, definition, context, alerts, alerts_of_run(result, context))
 
-    def _report(self, definition: Definition, result: CloseResult, context: Context) -> None:
+    def _report(self, result: CloseResult) -> None:
         for row in result.rows:
             self.log_line(f"{row.table}: {row.state}, window {row.window}, fresh at {row.fresh_at or '-'}")
         send(result.samples)
-        alias = AssetAlias(asset_alias(definition.name))
-        for copy, table in result.moved.items() if alias in self.outlets else ():
-            asset = Asset(name=asset_name(definition.name, copy, table), uri=asset_uri(definition, copy, table))
-            context["outlet_events"][alias].add(asset, extra=_event(result, copy))
-
-
-def _event(result: CloseResult, copy: str) -> dict[str, Any]:
-    """What a consumer of the asset reads: up to which window and time the copy is, its rows as last counted, and what
-    this run changed."""
-    row = next((row for row in result.rows if row.table == copy), None)
-    known = {"window": row.window, "fresh_at": row.fresh_at, "rows": row.rows} if row else {}
-    return {"table": copy, "changes": dict(result.counts.get(copy, {})), **known}
 
 
 def alerts_of_run(result: CloseResult, context: Context) -> list[Alert]:

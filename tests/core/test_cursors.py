@@ -23,7 +23,6 @@ RECORD = ControlRecord(
     window=7,
     floor="f",
     state=State(TableState.REPLICATING, "2026-01-01T00:00:00Z"),
-    counts={"update": 4},
     nonce="n1",
 )
 
@@ -52,7 +51,7 @@ def test_numbers_out_of_range_are_refused(fence: int, window: int) -> None:
 def test_a_fence_commit_keeps_the_cursor_and_outranks_every_commit_under_the_old_fence() -> None:
     fenced = RECORD.fenced(State(TableState.PAUSED, "2026-01-02T00:00:00Z"), attempt="cli")
     assert (fenced.window, fenced.floor, fenced.log_id, fenced.owner) == (7, "f", "l1", "o1")
-    assert (fenced.state.name, fenced.attempt, fenced.counts) == (TableState.PAUSED, "cli", {})
+    assert (fenced.state.name, fenced.attempt) == (TableState.PAUSED, "cli")
     assert fenced.token > replace(RECORD, window=2**32 - 1).token
 
 

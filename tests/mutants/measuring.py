@@ -14,7 +14,7 @@ MEASURING_MUTANTS = (
     Mutant(
         "the repeated end of a run counts its changes again",
         OF_MEASURED,
-        "    if before is not None and before.counted_run == row.counted_run:\n        return row\n",
+        "    if before is not None and before.counted_opening == row.counted_opening:\n        return row\n",
         "",
         (MEASURED,),
     ),

@@ -6,6 +6,7 @@ from tests.mutants.mutant import Mutant
 
 ALERTS, NOTICES = "tests/core/test_alerts.py", "tests/provider/test_notices.py"
 ATTAINMENT, LINEAGE = "tests/core/test_attainment.py", "tests/core/test_lineage.py"
+EVENTS = "tests/provider/test_asset_events.py"
 OF_ALERTS, OF_SENDING = (
     "airflow_cdc_provider/core/decisions/alerts.py",
     "airflow_cdc_provider/operators/notices.py",
@@ -131,5 +132,61 @@ MONITORING_MUTANTS = (
         "            column.source_name,\n",
         "            column.name,\n",
         (LINEAGE,),
+    ),
+    Mutant(
+        "a run that fails sends no asset event",
+        "airflow_cdc_provider/operators/window.py",
+        'context["ti"].xcom_push(CHANGED_TABLES, events)',
+        "pass",
+        (EVENTS,),
+    ),
+    Mutant(
+        "what was committed by a run that never ended is not sent",
+        "airflow_cdc_provider/control/table_rows.py",
+        "changed=row.changed or first or (before is not None and data_changed),",
+        "changed=row.changed or first,",
+        (EVENTS,),
+    ),
+    Mutant(
+        "what an earlier attempt has committed is not sent",
+        "airflow_cdc_provider/control/results.py",
+        "(result.found or Operation",
+        "(Operation",
+        (EVENTS,),
+    ),
+    Mutant(
+        "another problem of the same kind is not notified",
+        OF_ALERTS,
+        'id_ = f"{NotifyOn.FAILING} {_code_of(row)}"',
+        "id_ = str(NotifyOn.FAILING)",
+        (NOTICES,),
+    ),
+    Mutant(
+        "a problem that comes back is notified again",
+        OF_ALERTS,
+        "return [alert for alert in known if (alert.table, alert.kind) in lasting]",
+        "return [alert for alert in known if alert in current]",
+        (NOTICES,),
+    ),
+    Mutant(
+        "a table that is blocked again after a resume is no news",
+        OF_ALERTS,
+        "return state.since if state and state.name is TableState.BLOCKED else _code_of(row)",
+        "return _code_of(row)",
+        (NOTICES,),
+    ),
+    Mutant(
+        "the records that stop a table are not counted",
+        "airflow_cdc_provider/control/closing_rows.py",
+        "state = replace(state, bad_records=len(stopping))",
+        "pass",
+        ("tests/provider/test_quarantine.py",),
+    ),
+    Mutant(
+        "commits of a Delta table go before the versions that staging keeps",
+        "airflow_cdc_provider/targets/delta/maintenance.py",
+        "if statistics.log_retention < keep:",
+        "if False:",
+        ("tests/core/test_upkeep.py",),
     ),
 )

@@ -40,6 +40,7 @@ def skeleton() -> DAG:
         tasks[task.id] = ScriptedTask(
             task_id=task.name, dag=dag, task_group=groups.get(task.group), trigger_rule=task.trigger.value
         )
+        tasks[task.id].is_teardown = task.teardown
         for before in task.after:
             tasks[before].set_downstream(tasks[task.id])
     return dag

@@ -19,9 +19,9 @@ pytestmark = pytest.mark.filterwarnings("ignore:Using `httpx` with")
 
 ALL = {
     "open_window", "snapshot", "extract", "stage", "merge", "find_holes", "reconcile.pause_stream", "reconcile.resync",
-    "reconcile.replay", "reconcile.resume_stream", "verify", "close_window",
+    "reconcile.replay", "reconcile.resume_stream", "verify", "close_window", "emit_asset_events",
 }  # fmt: skip
-CLOSE, PAUSE = "close_window", "reconcile.pause_stream"
+CLOSE, PAUSE, EMIT = "close_window", "reconcile.pause_stream", "emit_asset_events"
 RECONCILE = {PAUSE, "reconcile.resync", "reconcile.replay", "reconcile.resume_stream"}
 STREAM = {"extract", "stage", "merge", "find_holes"}
 
@@ -119,7 +119,7 @@ def test_verify_runs_alone(run_dag: RunDag) -> None:
 @pytest.mark.parametrize(
     ("failing", "follow", "stopped"),
     [
-        ("open_window", [], ALL - {"open_window", CLOSE}),
+        ("open_window", [], ALL - {"open_window", CLOSE, EMIT}),
         ("snapshot", ["snapshot", CLOSE], set()),
         ("extract", ["extract", CLOSE], {"stage", "merge", "find_holes", *RECONCILE}),
         ("merge", ["extract", CLOSE], {"find_holes", *RECONCILE}),
@@ -135,3 +135,11 @@ def test_close_window_runs_after_any_failure_and_downstream_tasks_do_not(
     assert states["failed"] == {failing}
     assert CLOSE in states["success"]
     assert states.get("upstream_failed", set()) == stopped
+
+
+@pytest.mark.parametrize(("outcome", "emitting"), [("fail", "success"), ("", "skipped")])
+def test_the_events_of_a_run_that_fails_at_its_end_are_sent_after_it(
+    run_dag: RunDag, outcome: str, emitting: str
+) -> None:
+    states = run_dag(open_window=[CLOSE], close_window=outcome)
+    assert EMIT in states[emitting]

@@ -90,9 +90,11 @@ def test_every_task_shows_the_whole_definition() -> None:
         assert "definition" in task.template_fields
 
 
-def test_close_window_alone_reports_changed_tables() -> None:
+def test_the_last_tasks_report_changed_tables_and_the_run_ends_as_close_window_does() -> None:
+    alias = [AssetAlias("cdc/shop")]
     outlets = {task.task_id: task.outlets for task in shop().tasks if task.outlets}
-    assert outlets == {"close_window": [AssetAlias("cdc/shop")]}
+    assert outlets == {"close_window": alias, "emit_asset_events": alias}
+    assert [task.task_id for task in shop().tasks if task.is_teardown] == ["emit_asset_events"]
 
 
 def test_airflow_finds_the_dag_in_its_file(folder: Path) -> None:

@@ -133,22 +133,21 @@ def test_the_driver_of_a_killed_task_is_killed_by_the_next_attempt_which_then_me
     assert harness.control("public.a") == before, "the end of the orphan was seen: no fence is needed"
 
 
-def test_tables_that_an_earlier_merge_committed_are_not_merged_again_and_keep_their_counts(
-    harness: StepHarness,
-) -> None:
+def test_tables_that_an_earlier_merge_committed_are_not_merged_again(harness: StepHarness) -> None:
     harness.plan("public.a", "public.b", stream=("public.a", "public.b"))
     for table in ("public.a", "public.b"):
         harness.commit(table)
     harness.staged("public.a", "public.b")
     stale = harness.stale_attempt("merge", "public.a")
-    committed = harness.commit("public.a", window=5, attempt=stale.attempt, counts={"updated": 7})
+    committed = harness.commit("public.a", window=5, attempt=stale.attempt)
     harness.execute("merge", try_number=2)
     _, last = harness.folders("merge")
     step, result = last.step(), last.result()
     assert step is not None
     assert result is not None
     assert [task.table for task in step.tables] == ["public.b"]
-    assert {table.table: table.counts for table in result.tables} == {"public.a": {"updated": 7}, "public.b": {}}
+    found = {table.table: (table.found, table.counts) for table in result.tables}
+    assert found == {"public.a": (True, {}), "public.b": (False, {})}
     assert harness.control("public.a") == committed, "the stale attempt has made its one commit: no fence is needed"
 
 
@@ -175,7 +174,7 @@ def test_a_step_with_all_its_commits_starts_no_process_again(harness: StepHarnes
     harness.plan("public.a", stream=("public.a",), copy=("public.a",), reconcile=("public.a",))
     harness.staged("public.a")
     stale = harness.stale_attempt(step, "public.a")
-    harness.commit("public.a", window=5, attempt=stale.attempt, counts={"updated": 7})
+    harness.commit("public.a", window=5, attempt=stale.attempt)
     assert harness.execute(step, try_number=2)["tables"] == {"done": 1}
     _, last = harness.folders(step)
     assert last.result() is not None

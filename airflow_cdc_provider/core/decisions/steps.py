@@ -152,7 +152,7 @@ class TableResult:
     """``rows``: read or written. ``counts``: by operation. ``phases``: seconds per phase. ``engine``: what did the
     work, if there was any. ``cost``: what the target bills for it, by unit: ``bytes_billed``, ``slot_ms``.
     ``question``: what a blocked table waits for. ``decided``: bad record → the decision by which it was applied or
-    discarded."""
+    discarded. ``found``: an earlier attempt has committed it, and what it wrote is unknown."""
 
     table: str
     outcome: Outcome
@@ -167,6 +167,7 @@ class TableResult:
     cost: dict[str, int] = field(default_factory=dict)
     question: Question | None = None
     decided: dict[str, str] = field(default_factory=dict)
+    found: bool = False
 
 
 STAGED = "staged"

@@ -27,7 +27,8 @@ class ColumnLineage:
 @dataclass(frozen=True)
 class CopyLineage:
     """``table``: in the source; ``target``: in the target with this name. ``rows``: written; None if nothing is
-    written. ``replaced``: all rows are new. ``identical``: what a comparison found; None without one."""
+    written, or it is unknown how many. ``replaced``: all rows are new. ``identical``: what a comparison found; None
+    without one."""
 
     copy: str
     table: str
@@ -48,7 +49,7 @@ def copies_of(tasks: Iterable[TableTask], result: StepResult) -> list[CopyLineag
 
 
 def _written(task: TableTask, result: TableResult, kind: StepKind) -> CopyLineage:
-    written = result.rows or sum(result.counts.values())
+    written = None if result.found else result.rows or sum(result.counts.values())
     columns = _columns(task.schema.columns)
     return CopyLineage(task.table, task.source_table, task.target, columns, written, kind in COPIES)
 

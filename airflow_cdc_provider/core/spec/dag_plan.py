@@ -7,7 +7,7 @@
 
 If a policy of the definition asks an operator, ``find_questions ─► ask`` runs between ``find_holes``, or
 ``open_window``, and ``close_window``: ``ask`` starts a run of a second DAG for each question, which waits for the
-answer. The run itself does not wait.
+answer. The run itself does not wait. ``emit_asset_events`` follows a ``close_window`` that failed.
 
 ``open_window`` may choose any of its branches, and ``stage`` directly; ``find_holes`` may choose ``pause_stream``. A
 task that joins branches runs if none of them failed and at least one succeeded. ``close_window`` always runs. A Spark
@@ -43,6 +43,7 @@ class TaskKind(StrEnum):
     FIND_QUESTIONS = "find_questions"
     ASK = "ask"
     CLOSE_WINDOW = "close_window"
+    EMIT_ASSET_EVENTS = "emit_asset_events"
 
 
 class Trigger(StrEnum):
@@ -51,12 +52,14 @@ class Trigger(StrEnum):
     ALL_SUCCESS = "all_success"
     ANY_BRANCH = "none_failed_min_one_success"
     ALWAYS = "all_done"
+    AFTER_FAILURE = "one_failed"
 
 
 @dataclass(frozen=True)
 class TaskPlan:
     """``id`` includes the group. ``step``: set for Spark tasks. ``after``: upstream tasks. ``max_active``: the limit of
-    active task instances over all runs of the DAG, including backfills."""
+    active task instances over all runs of the DAG, including backfills. ``teardown``: its own result does not count for
+    that of the run, and it is cleared with the task before it."""
 
     id: str
     kind: TaskKind
@@ -67,6 +70,7 @@ class TaskPlan:
     retries: int = 0
     pool: str = ""
     max_active: int | None = None
+    teardown: bool = False
 
     @property
     def group(self) -> str:
@@ -84,7 +88,7 @@ TAG, REPLICATOR_TAG = "cdc", "cdc-replicator"
 @dataclass(frozen=True)
 class DagPlan:
     """``assets``: an update of any of them starts a run, in addition to the schedule. ``asset_alias``: the alias under
-    which ``close_window`` emits events for the tables that changed."""
+    which events of the tables that changed are emitted."""
 
     dag_id: str
     description: str
@@ -136,8 +140,8 @@ def questions_dag_id(replicator: str) -> str:
 
 
 def _with_questions(tasks: Iterable[TaskPlan]) -> tuple[TaskPlan, ...]:
-    *others, close = tasks
-    return (*others, *QUESTION_TASKS, replace(close, after=(*close.after, QUESTION_TASKS[-1].id)))
+    *others, close, emit = tasks
+    return (*others, *QUESTION_TASKS, replace(close, after=(*close.after, QUESTION_TASKS[-1].id)), emit)
 
 
 def asset_alias(replicator: str) -> str:
@@ -215,6 +219,14 @@ TASKS = (
         "runs; fails if a table is failing or blocked.",
         ("open_window", "snapshot", "find_holes", f"{RECONCILE}.resume_stream", "verify"),
         trigger=Trigger.ALWAYS,
+    ),
+    TaskPlan(
+        "emit_asset_events",
+        TaskKind.EMIT_ASSET_EVENTS,
+        "Updates the assets of the tables that a failed run has changed. If the run succeeds, close_window does.",
+        ("close_window",),
+        trigger=Trigger.AFTER_FAILURE,
+        teardown=True,
     ),
 )
 

@@ -99,7 +99,6 @@ class ControlRecord:
     applied: AppliedOrder = NOTHING_APPLIED
     versions_until: str = ""
     resyncs: tuple[str, ...] = ()
-    counts: dict[str, int] = field(default_factory=dict)
     rows: int | None = None
     accounting: dict[str, int] = field(default_factory=dict)
     committed_at: str = ""
@@ -135,7 +134,6 @@ class ControlRecord:
             fence=self.fence + 1,
             nonce=uuid.uuid4().hex,
             state=state or self.state,
-            counts={},
             accounting={},
             **changes,
         )
