@@ -17,6 +17,7 @@ from airflow_cdc_provider.core.errors import Fenced, ForeignTarget, StagingInval
 from airflow_cdc_provider.core.log.change_log import table_folder, table_of_folder
 from airflow_cdc_provider.core.log.copy_progress import COPIES, blocked_path, copy_folder, paused_path
 from airflow_cdc_provider.core.serde import from_plain, to_plain
+from airflow_cdc_provider.core.table.renamed_texts import with_new_name
 from airflow_cdc_provider.core.table.state_rows import TableRow
 from airflow_cdc_provider.core.table.states import State, TableState
 from airflow_cdc_provider.targets.target import TargetState
@@ -55,6 +56,15 @@ def _read(replicator: Replicator, tables: Iterable[str], path: Callable[[str], s
     present = set(store.names(COPIES)) if tables else set[str]()
     begun = [table for table in tables if table_folder(table) in present and store.exists(path(table))]
     return {table: from_plain(kind, json.loads(store.read(path(table)))) for table in begun}
+
+
+def rename_copies(replicator: Replicator, former: str, tables: Iterable[str]) -> None:
+    """With the texts of a replicator that had the name ``former``."""
+    store, tables = replicator.log.store, list(tables)
+    for table, state in paused_copies(replicator, tables).items():
+        store.write(paused_path(table), json.dumps(to_plain(with_new_name(state, former, replicator.name))).encode())
+    for table, copy in blocked_copies(replicator, tables).items():
+        store.write(blocked_path(table), json.dumps(to_plain(with_new_name(copy, former, replicator.name))).encode())
 
 
 def stopped_copies(replicator: Replicator, tables: Iterable[str]) -> dict[str, State]:

@@ -3,11 +3,12 @@ that dies anywhere is finished by its repetition."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from airflow_cdc_provider.connectors.source_features import CreatesObjects
 from airflow_cdc_provider.control.fences import commit_fence
+from airflow_cdc_provider.control.first_copies import rename_copies
 from airflow_cdc_provider.control.footprint import every_table
 from airflow_cdc_provider.control.publish_cut import publish_cut
 from airflow_cdc_provider.control.replicator import LogInfo, Replicator
@@ -18,6 +19,8 @@ from airflow_cdc_provider.core.decisions.replicator_changes import ReplicatorCha
 from airflow_cdc_provider.core.errors import Blocked
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.table.control_record import split_token
+from airflow_cdc_provider.core.table.renamed_texts import with_new_name
+from airflow_cdc_provider.core.table.state_rows import TableRow
 from airflow_cdc_provider.core.times import utc_now
 from airflow_cdc_provider.staging.transfer import copy_files
 from airflow_cdc_provider.staging.whole_windows import WholeWindows
@@ -41,12 +44,13 @@ def rename_replicator(former: Replicator, renamed: Replicator, change: Replicato
         failpoint("rename.copied")
         change = record(former.state, former.name, change, copied=True)
         log_info(f"copied {count} files to {renamed.log.store.root}")
+    rename_copies(renamed, former.name, every_table(renamed))
     _take_over_tables(former, renamed, change, check, log_info)
     check()
     former.state.replicators.rename_rows(former.name, renamed.name)
     failpoint("rename.rows")
     check()
-    _refresh_rows(renamed)
+    _refresh_rows(renamed, former.name)
     _replace_cut(former, renamed)
     check()
     former.log.store.delete("")
@@ -77,7 +81,8 @@ def _take_over_tables(
         before = old.state(table, target_table)
         assert before.control is not None
         check()
-        control = before.control.fenced(replicator=renamed.name, attempt=change.id, committed_at=utc_now())
+        state = with_new_name(before.control.state, former.name, renamed.name)
+        control = before.control.fenced(state, replicator=renamed.name, attempt=change.id, committed_at=utc_now())
         highest = split_token(max(before.token or 0, now.token or 0))[0]
         target.take_over(target_table, before, replace(control, fence=max(control.fence, highest + 1)))
         log_info(f"{table}: the copy belongs to {renamed.name}")
@@ -100,20 +105,21 @@ def _is_taken(renamed: Replicator, before: TargetState, now: TargetState) -> boo
     return own and (now.token or 0) > (before.token or 0)
 
 
-def _refresh_rows(renamed: Replicator) -> None:
-    """The rows have the records of the former name."""
+def _refresh_rows(renamed: Replicator, former: str) -> None:
+    """The rows have the records and the command lines of the former name."""
     states = {
         table: (target, renamed.targets.state(table, target).control) for table, target in every_table(renamed).items()
     }
     at = renamed.state.now()
-    renamed.state.change_tables(
-        renamed.name,
-        lambda before: [
-            current_row(table, target, control, before.get(table), at)
-            for table, (target, control) in states.items()
-            if control is not None
-        ],
-    )
+
+    def refreshed(rows: Mapping[str, TableRow]) -> Iterator[TableRow]:
+        before = {table: with_new_name(row, former, renamed.name) for table, row in rows.items()}
+        for table, (target, control) in states.items():
+            if control is not None:
+                before[table] = current_row(table, target, control, before.get(table), at)
+        yield from before.values()
+
+    renamed.state.change_tables(renamed.name, refreshed)
 
 
 def _replace_cut(former: Replicator, renamed: Replicator) -> None:

@@ -31,13 +31,14 @@ class ReplicatorEntries:
 
     def names(self) -> list[str]:
         """Of all entries, sorted, without reading them."""
-        query = sa.select(t.replicators.c.replicator).order_by(t.replicators.c.replicator)
-        return [str(row.replicator) for row in self._database.rows(query)]
+        query = sa.select(t.replicators.c.replicator)
+        return sorted(str(row.replicator) for row in self._database.rows(query))
 
     def of(self, replicators: Collection[str]) -> list[ReplicatorEntry]:
-        """The entries of these replicators, sorted by name. For a few hundred: SQLite limits parameters."""
+        """The entries of these replicators, by name. For a few hundred: SQLite limits parameters."""
         query = sa.select(t.replicators).where(t.replicators.c.replicator.in_(replicators))
-        return [_entry(row) for row in self._database.rows(query.order_by(t.replicators.c.replicator))]
+        found = {str(row.replicator): _entry(row) for row in self._database.rows(query)}
+        return [found[name] for name in sorted(found)]  # as names(), whatever the collation of the database
 
     def get(self, replicator: str) -> ReplicatorEntry | None:
         with self._database.transaction() as connection:

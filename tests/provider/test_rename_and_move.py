@@ -10,12 +10,13 @@ import pytest
 from airflow_cdc_provider.cli import leaving
 from airflow_cdc_provider.control import move_staging, rename_replicator
 from airflow_cdc_provider.core.errors import Blocked, StagingUnavailable
+from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.table.state_rows import LEASE_S, Lane
 from airflow_cdc_provider.staging import transfer
 from airflow_cdc_provider.staging.local_store import LocalStore
 from airflow_cdc_provider.targets.target import TargetState
 from tests.provider.command_line import CommandLine, replicated
-from tests.provider.run_harness import LoggedFileTarget, RunHarness
+from tests.provider.run_harness import LoggedFileTarget, RunHarness, schema
 from tests.provider.test_delete import Killed, killed_at, overtaken_at, yaml_of
 
 RENAMING = (
@@ -71,6 +72,23 @@ def test_a_renamed_replicator_continues_without_a_copy(cdc: CommandLine, harness
     fences = [entry for entry in harness.state.audit("shop", 9) if entry.action == "fence"]
     assert len(fences) == 2, "an old driver cannot commit under the old name"
     assert "renamed" not in cdc("status").out
+
+
+def test_the_remedies_of_a_renamed_replicator_are_its_own(cdc: CommandLine, harness: RunHarness) -> None:
+    replicated(harness)
+    harness.source.write(tables=[to_plain(schema(table)) for table in ("public.a", "public.b", "public.c")])
+    harness.open("r2")
+    assert cdc("pause", "shop", "--table", "public.a", "--table", "public.c").code == 0
+    harness.close("r2")
+    assert cdc("rename", "shop", "mall").code == 0
+    tables = {one["table"]: one for one in cdc("status", "mall", "--json").body["tables"]}
+    for table in ("public.a", "public.c"):
+        assert tables[table]["state"] == "paused"
+        assert tables[table]["remedy"] == f"airflow cdc resume mall --table {table}"
+    renamed(harness)
+    assert harness.control("public.a").state.remedy == "airflow cdc resume mall --table public.a"
+    harness.open("r3")
+    assert harness.state.tables("mall")["public.c"].remedy == "airflow cdc resume mall --table public.c"
 
 
 def test_a_name_under_which_a_command_was_given_is_free(cdc: CommandLine, harness: RunHarness) -> None:
