@@ -159,7 +159,7 @@ class DeltaWriter:
             .option("userMetadata", record_text(record))
         )
         own = own_rows(task.rule)
-        if own and self.tables.state(task.table, task.target).shared:
+        if own and self._require_own_state(task).shared:
             return self._replace_own_rows(task, writer.option("replaceWhere", own_condition(own)), record)
         properties = table_properties(schema, (*schema.key, *task.cluster_by))
         writer = writer.options(**properties).option("overwriteSchema", "true")

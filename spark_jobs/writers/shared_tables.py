@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import ForeignTarget
+from airflow_cdc_provider.core.errors import ForeignTarget, Problem
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.table.schema import Column
 from airflow_cdc_provider.targets.common_checks import foreign_table, rows_do_not_fit
@@ -40,9 +40,25 @@ def require_equal_types(
 
 
 def require_same_use(task: TableTask, current: TargetState, location: str) -> None:
-    """Raises ForeignTarget where a copy would replace the rows of others."""
+    """Raises ForeignTarget where a copy would replace the rows of others, or may do so: without the record of its rows
+    it is unknown whether others share the table."""
     if current.shared and not task.rule.shard_column:
         raise ForeignTarget(foreign_table(location))
+    if task.rule.shard_column and current.exists and current.token is not None and current.control is None:
+        raise ForeignTarget(_unknown_rows(task, location))
+
+
+def _unknown_rows(task: TableTask, location: str) -> Problem:
+    return Problem(
+        "TGT012",
+        f"the history of the target table of {task.table} does not show whose rows it has",
+        location,
+        found="a table that another tool restored to a version without commits of this replicator, or whose history it "
+        "has cut",
+        allowed="a table restored to the number of a version that this replicator has committed",
+        do="restore it to such a version; or drop the table, then resync every copy that shares it",
+        data="nothing was written to it",
+    )
 
 
 def _type_name(kind: Any) -> str:

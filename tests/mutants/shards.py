@@ -131,4 +131,11 @@ SHARD_MUTANTS = (
         "return live_rows(replace(snapshot, files=files.whole))",
         (FILES,),
     ),
+    Mutant(
+        "a copy replaces the rows of a table that others may share",
+        "spark_jobs/writers/shared_tables.py",
+        "if task.rule.shard_column and current.exists and",
+        "if False and current.exists and",
+        ("tests/spark/contract/test_shards.py",),
+    ),
 )

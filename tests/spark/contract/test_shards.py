@@ -16,7 +16,7 @@ from airflow_cdc_provider.core.table.published_cut import Cut, CutTable
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.loader.shard_checks import holds_shards
-from airflow_cdc_provider.targets.target import ReleasesTables
+from airflow_cdc_provider.targets.target import ReleasesTables, TargetState, TargetTables
 from tests.spark.contract.control_records import control, fence
 from tests.spark.contract.fold_cases import INT, TEXT
 from tests.spark.contract.kit_table import KitTable
@@ -171,6 +171,26 @@ def test_a_copy_that_does_not_fit_beside_the_others_is_refused(kit: TargetKit, t
     assert not late.target_state().exists
     late.copy([late.row(1, "e")])
     assert (a.own(), late.own()) == (COPIED, [(1, "e")])
+
+
+def test_a_copy_replaces_no_rows_of_a_table_that_may_be_shared(
+    kit: TargetKit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The table was restored to a version that the history does not name, while the copy was read."""
+    a, b = two(kit, tmp_path)
+    fence(a, TableState.RESYNCING)
+    tables = type(a.writer().tables)
+    known = tables.state
+
+    def unknown(self: TargetTables, table: str, target_table: str) -> TargetState:
+        state = known(self, table, target_table)
+        return replace(state, control=None, restored=True, shared=False)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(tables, "state", unknown)
+        with pytest.raises(ForeignTarget, match="TGT012"):
+            a.copy([a.row(5, "r")])
+    assert (a.own(), b.own()) == (COPIED, COPIED)
 
 
 @pytest.mark.nightly
