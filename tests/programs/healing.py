@@ -27,7 +27,8 @@ def heal(life: Life) -> None:
     if life.setup.declared_key:
         return
     life.world.reveal()
-    life.restore_targets()
+    if life.restore_targets():
+        one_run(life)  # no command knows a copy before a run has seen it under its name
     for number, table in enumerate(life.source_tables):
         for key in sorted(table.bad, key=str):
             _rewrite(life, table, key)

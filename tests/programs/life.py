@@ -129,9 +129,11 @@ class Life(Pipeline):
     def allow_features(self) -> None:
         self.set_targets([replace(one, kind=FEATURES) if one.kind == DELTA else one for one in self.kinds])
 
-    def restore_targets(self) -> None:
-        """They have their first names again."""
-        self._name_targets({one.name: one.place for one in self.kinds})
+    def restore_targets(self) -> bool:
+        """They have their first names again. Returns whether they had others."""
+        names = {one.name: one.place for one in self.kinds}
+        self._name_targets(names)
+        return any(former != first for former, first in names.items())
 
     def _name_targets(self, names: Mapping[str, str]) -> None:
         """The copies stay where they are."""

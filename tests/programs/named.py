@@ -273,6 +273,9 @@ NAMED: dict[str, Program] = {
     "a target has another name while its replicator gets one": Program(
         Setup(unnamed=False), (BEGIN, RenameTarget(), Rename())
     ),
+    "a copy is paused, and its target has another name for some time": Program(
+        Setup(unnamed=False), (BEGIN, Command("pause"), RenameTarget())
+    ),
     "the position is lost while the only table is paused": Program(Setup(), (BEGIN, Command("pause"), LoseLog())),
     "a target is added while the position is lost": Program(Setup(), (BEGIN, LoseLog(), AddTarget(DELTA))),
     "a table of a feed is copied again from the log while another one has later windows": Program(

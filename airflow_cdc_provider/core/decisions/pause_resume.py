@@ -125,4 +125,7 @@ def being_dropped(command: Command, table: str) -> Problem:
 
 
 def _unknown(command: Command, name: str) -> Problem:
-    return Problem("CMD005", f"{command.replicator} has no table {name}", where=name)
+    replicator = command.replicator
+    listed = f"airflow cdc status {replicator} lists its tables"
+    do = f"{listed}; one that was added to the YAML is among them after the next run"
+    return Problem("CMD005", f"{replicator} has no table {name}", where=name, do=do)
