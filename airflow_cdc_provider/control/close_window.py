@@ -104,9 +104,11 @@ def _close(replicator: Replicator, decision: RunDecision, failed: Sequence[str],
 
     def rows_at_end(known: Mapping[str, TableRow]) -> Iterable[TableRow]:
         for task in plan.tables:
-            if row := closing.row(task, known.get(task.table)):
-                changed.update({row.table} if row.changed else ())
-                yield replace(closing.measured(row, known.get(task.table)), changed=False)
+            last = known.get(task.table)
+            if row := closing.row(task, last):
+                if (last and last.changed) or (row.changed and not results.has_reported(row.table)):
+                    changed.add(row.table)
+                yield replace(closing.measured(row, last), changed=False)
         failpoint("state.before")
 
     rows = {row.table: row for row in state.change_tables(name, rows_at_end)}

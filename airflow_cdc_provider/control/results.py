@@ -90,6 +90,10 @@ class Results:
         steps = (self.steps[task] for task in WRITING_TASKS if task in self.steps)
         return {result.table for step in steps for result in step.tables if _has_written(result)}
 
+    def has_reported(self, table: str) -> bool:
+        """Whether a step says what it has written, which may be nothing."""
+        return any(one.outcome is Outcome.DONE and not one.found for one in self.of_writing_steps(table))
+
     def problems(self, planned: Mapping[str, TableTask]) -> dict[str, Failure]:
         """Table → its problem. A blocking problem takes precedence over a retryable one. ``planned``: the tables of the
         run."""

@@ -154,6 +154,17 @@ def test_a_table_has_changed_if_its_cursor_has_moved(harness: RunHarness, window
     assert current_row(A, "public_a", moved, before, before.since).changed is changed
 
 
+def test_a_merge_that_changes_no_row_is_no_change(harness: RunHarness) -> None:
+    """A poll reads the rows of its overlap again in each window."""
+    harness.source.change(A)
+    plan = harness.open("r2").plan
+    harness.extract(plan)
+    harness.merge(plan)
+    nothing = TableResult(A, Outcome.DONE, 1, {}, harness.control(A).fence, 2)
+    harness.write_result("r2", "merge", StepKind.MERGE, [nothing])
+    assert (harness.close("r2").moved, harness.state.tables("shop")[A].window) == ({}, 2)
+
+
 @pytest.mark.parametrize(("task", "kind"), [("merge", StepKind.MERGE), ("snapshot", StepKind.SNAPSHOT)])
 def test_what_an_earlier_attempt_committed_is_sent(harness: RunHarness, task: str, kind: StepKind) -> None:
     harness.source.change(A)
