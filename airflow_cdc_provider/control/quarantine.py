@@ -6,7 +6,7 @@ or, for a table that stopped before the record, from the change log. So a decisi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,11 +49,12 @@ def corrected_table(copy: str, control: ControlRecord) -> CorrectedTable:
     return CorrectedTable(copy, schema, own_rows_of(control))
 
 
-def open_cases(replicator: Replicator, table: str, control: ControlRecord) -> list[QuarantineCase]:
+def open_cases(
+    log: ChangeLog, table: str, control: ControlRecord, given: Sequence[OperatorDecision]
+) -> list[QuarantineCase]:
     """The records that need a decision, in the order of the change log: those in the table's quarantine and those that
-    stop the table."""
-    log = replicator.log
-    decisions = decisions_by_record(log.decisions(), table)
+    stop the table. ``given``: all decisions of the log."""
+    decisions = decisions_by_record(given, table)
     waiting = {entry.id: entry for entry in log.quarantined_records(control.carry)}
     described, cases = corrected_table(table, control), []
     for record in log.bad_records(table):

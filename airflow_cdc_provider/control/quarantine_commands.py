@@ -34,11 +34,12 @@ class DecidedRecords:
 
 def cases_of(replicator: Replicator, tables: Collection[str]) -> list[QuarantineCase]:
     """The records that wait for a decision. ``tables``: of these; of every table if it is empty."""
-    cases = []
-    for table, target in known_tables(replicator).items():
-        if not tables or table in tables:
-            control = replicator.targets.state(table, target).control
-            cases += open_cases(replicator, table, control) if control else []
+    log, targets = replicator.log, known_tables(replicator)
+    chosen = log.with_bad_records(table for table in targets if not tables or table in tables)
+    decisions, cases = log.decisions() if chosen else [], []
+    for table in chosen:
+        control = replicator.targets.state(table, targets[table]).control
+        cases += open_cases(log, table, control, decisions) if control else []
     return cases
 
 

@@ -185,6 +185,11 @@ class ChangeLog:
             return None
         return BadRecord.decode(self.store.read(path), self.store.url(path))
 
+    def with_bad_records(self, tables: Iterable[str]) -> list[str]:
+        """The tables that may have some: one listing shows which have none."""
+        folders = set(self.store.names(change_log.QUARANTINE))
+        return [table for table in tables if change_log.table_folder(table) in folders]
+
     def bad_records(self, table: str) -> list[BadRecord]:
         """All bad records whose files were not removed yet, including those that left the quarantine."""
         ids = (name.removesuffix(".json") for name in self.store.names(change_log.quarantine_folder(table)))

@@ -17,12 +17,12 @@ TABLE = "public.a"
 SINCE = "2026-01-01T00:00:00.000+00:00"
 
 
-def put_aside(harness: RunHarness, *ids: str, window: int = 1) -> None:
+def put_aside(harness: RunHarness, *ids: str, window: int = 1, table: str = TABLE) -> None:
     for number, one in enumerate(ids):
-        record = ChangeRecord(TABLE, "unreadable", f"{number:04d}", "s", after="{}")
+        record = ChangeRecord(table, "unreadable", f"{number:04d}", "s", after="{}")
         raw = b64encode(b"caf\xe9").decode()
-        bad = BadRecord(one, TABLE, window, '{"lsn": "0/1"}', "pgoutput 1", raw, "no date", SINCE, record)
-        harness.replicator.log.store.create(quarantine_path(TABLE, one), bad.encode())
+        bad = BadRecord(one, table, window, '{"lsn": "0/1"}', "pgoutput 1", raw, "no date", SINCE, record)
+        harness.replicator.log.store.create(quarantine_path(table, one), bad.encode())
 
 
 def carry(harness: RunHarness, *ids: str) -> CarryOver:

@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 
 from airflow_cdc_provider.control.dry_run import dry_run
-from airflow_cdc_provider.control.quarantine_commands import decide_records
+from airflow_cdc_provider.control.quarantine_commands import cases_of, decide_records
 from airflow_cdc_provider.control.run_metrics import current_gauges
 from airflow_cdc_provider.core.decisions.commands import CommandKind, CommandStatus
-from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind, new_decision
+from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind, OperatorDecision, new_decision
 from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind, TableResult
 from airflow_cdc_provider.core.decisions.summaries import summarize
 from airflow_cdc_provider.core.log.change_log import quarantine_path
@@ -20,6 +20,7 @@ from airflow_cdc_provider.core.metrics import QUARANTINED
 from airflow_cdc_provider.core.table.schema import Origin
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.core.times import utc_now
+from airflow_cdc_provider.targets.target import TargetState
 from tests.provider.bad_records import TABLE, carry, put_aside, staged_and_merged, with_bad_records
 from tests.provider.command_line import CommandLine, replicated
 from tests.provider.run_harness import RunHarness
@@ -42,6 +43,33 @@ def test_records_are_listed_with_their_age_and_parked_records_but_without_values
     result = cdc("quarantine", "list", "shop")
     assert "no date" in result.out and re.search(r"\d+ (days?|weeks?|months?|years?)", result.out)
     assert cdc("quarantine", "list", "shop", "--table", "public.b").out.strip() == "no records in quarantine"
+
+
+def test_a_list_reads_the_decisions_once_and_no_target_of_a_table_without_bad_records(
+    quarantined: RunHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_aside(quarantined, "one", window=2, table="public.b")
+    replicator, read = quarantined.replicator, list[str]()
+    decisions, state = replicator.log.decisions, replicator.targets.state
+
+    def counted() -> list[OperatorDecision]:
+        read.append("decisions")
+        return decisions()
+
+    def of_target(table: str, target: str) -> TargetState:
+        read.append(table)
+        return state(table, target)
+
+    monkeypatch.setattr(replicator.log, "decisions", counted)
+    monkeypatch.setattr(replicator.targets, "state", of_target)
+    assert [(case.copy, case.record.id) for case in cases_of(replicator, ())] == [
+        (TABLE, "one"),
+        (TABLE, "two"),
+        ("public.b", "one"),
+    ]
+    assert read == ["decisions", TABLE, "public.b"]
+    read.clear()
+    assert cases_of(replicator, ["public.c"]) == [] and read == []
 
 
 def test_a_record_is_shown_with_its_bytes_and_the_audit_records_that(cdc: CommandLine, quarantined: RunHarness) -> None:

@@ -41,6 +41,7 @@ REPORTS = "reports"
 CONTROL = "control"
 BATCHES = "batches"
 DROPS = "drops"
+QUARANTINE = "quarantine"
 
 SCHEMA = "schema"
 """Kind of a hole: the columns of the table changed amid a transaction."""
@@ -124,7 +125,7 @@ def carry_folder(table: str, attempt: str = "") -> str:
 
 
 def quarantine_folder(table: str) -> str:
-    return f"quarantine/{table_folder(table)}"
+    return f"{QUARANTINE}/{table_folder(table)}"
 
 
 def quarantine_path(table: str, record_id: str) -> str:
