@@ -36,12 +36,14 @@ def question_of(control: ControlRecord | None) -> Question | None:
 
 
 def open_questions(replicator: Replicator, tables: Iterable[str] | None = None) -> dict[str, Question]:
-    """The questions that wait by table. ``tables``: only about these."""
+    """The questions that wait by table. ``tables``: only about these; without, of tables that the index shows as
+    blocked, so that no other target is asked. Raises as ``Targets.state`` if one does not answer."""
     rows, targets = replicator.state.tables(replicator.name), known_tables(replicator)
     found = {table: row.question for table, row in rows.items() if row.question and row.state is TableState.NEW}
     copied = {table: row.verified for table, row in rows.items() if row.state not in WITHOUT_COPY}
     found |= {table: verified.question for table, verified in copied.items() if verified and verified.question}
-    chosen = {*targets, *found} if tables is None else set(tables)
+    blocked = {table for table, row in rows.items() if row.state is TableState.BLOCKED}
+    chosen = {*blocked, *found} if tables is None else set(tables)
     for table in sorted(chosen & targets.keys()):
         if question := question_of(replicator.targets.state(table, targets[table]).control):
             found[table] = question

@@ -20,9 +20,11 @@ from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable
 from airflow_cdc_provider.core.spec.verification import Verify
 from airflow_cdc_provider.core.table.identity import TableIdentity
 from airflow_cdc_provider.core.table.states import TableState
+from tests.provider.bad_records import put_aside
 from tests.provider.command_line import CommandLine, replicated
 from tests.provider.file_target import FileTarget
 from tests.provider.run_harness import FileSource, RunHarness
+from tests.provider.waiting_table import QUESTION, ask
 
 COPIES = ["public.a", "public.a@wh", "public.b", "public.b@wh"]
 IN_LAKE, IN_WAREHOUSE = [COPIES[0], COPIES[2]], [COPIES[1], COPIES[3]]
@@ -183,6 +185,19 @@ def test_tables_describe_and_status_show_every_copy_also_without_its_target(
     assert (described["selected"], described["columns"][0]["target_type"]) == (True, "int64")
     refused = cdc("describe", "shop", "public.a@wh", "--json")
     assert (refused.code, [one["code"] for one in refused.body["problems"]]) == (78, ["CON001"])
+
+
+def test_questions_and_records_of_one_target_are_listed_while_another_cannot_be_used(
+    metadata_database: None, cdc: CommandLine, shop: RunHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replicated(shop)
+    ask(shop)
+    put_aside(shop, "one", window=2)
+    change(shop)
+    monkeypatch.delenv(CONNECTION)
+    assert [one["id"] for one in cdc("decide", "shop", "--json").body["questions"]] == [QUESTION.id]
+    assert [one["id"] for one in cdc("quarantine", "list", "shop", "--json").body["records"]] == ["one"]
+    assert cdc("decide", "shop", "--answer", "leave", "--json").code == 0
 
 
 def test_a_problem_of_a_source_table_concerns_all_its_copies_if_every_target_has_a_name(
