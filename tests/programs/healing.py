@@ -28,7 +28,7 @@ def heal(life: Life) -> None:
         return
     life.world.reveal()
     if life.restore_targets():
-        one_run(life)  # no command knows a copy before a run has seen it under its name
+        one_run(life)  # a command is refused for a copy that no run has seen under its name
     for number, table in enumerate(life.source_tables):
         for key in sorted(table.bad, key=str):
             _rewrite(life, table, key)
