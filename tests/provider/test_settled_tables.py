@@ -138,7 +138,7 @@ def test_the_time_at_which_a_target_was_read_is_that_of_the_state_store(
     elif module is inventory:
         inventory.rebuild_index(harness.replicator, "ann")
     else:
-        rename_replicator._refresh_rows(harness.replicator)
+        rename_replicator._refresh_rows(harness.replicator, "mall")
     assert before <= harness.state.tables("shop")["public.a"].seen_at <= harness.state.now()
 
 
