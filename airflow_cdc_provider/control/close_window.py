@@ -99,7 +99,6 @@ def _close(replicator: Replicator, decision: RunDecision, failed: Sequence[str],
     failures = {**_problems_of_failed_steps(decision, results, failed), **results.problems(planned)}
     write_comments_of_copies(replicator, decision, failures, log_info)
     closing = ClosingRows(replicator, decision, results, failures, log, at)
-
     changed = results.committed()
 
     def rows_at_end(known: Mapping[str, TableRow]) -> Iterable[TableRow]:

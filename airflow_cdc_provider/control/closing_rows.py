@@ -12,7 +12,7 @@ from airflow_cdc_provider.connectors.source_features import DelaysCapture, Hears
 from airflow_cdc_provider.control.fences import commit_fence
 from airflow_cdc_provider.control.first_copies import block_copy
 from airflow_cdc_provider.control.measured_rows import measured_row
-from airflow_cdc_provider.control.quarantine import records_that_stop
+from airflow_cdc_provider.control.quarantine import open_cases
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.control.results import Failure, Results
 from airflow_cdc_provider.control.table_rows import blocked_row, current_row, failing_row, recovered_row, with_counts
@@ -116,16 +116,16 @@ class ClosingRows:
         """Commit the state ``blocked``, so that no later run retries: to the target, or for a first copy to staging.
         Returns the record that the target has then."""
         run_id = self.decision.plan.run_id
-        state = State(TableState.BLOCKED, self.at, problem.what, problem.do, set_by=run_id)
-        state = replace(state, question=self.results.question(task.table))
+        question = self.results.question(task.table)
+        state = State(TableState.BLOCKED, self.at, problem.what, problem.do, set_by=run_id, question=question)
         if control is None:
             block_copy(self.replicator, task, state)
             return None
         if control.state.name not in BLOCKABLE_STATES:
             return control
         if problem.code in STOPPING:
-            stopping = records_that_stop(self.replicator.log, task.table, control)
-            state = replace(state, bad_records=len(stopping))
+            cases = open_cases(self.replicator.log, task.table, control, ())
+            state = replace(state, bad_records=sum(case.blocks_table for case in cases))
         try:
             return commit_fence(self.replicator, task.table, task.target, current, run_id, state)
         except (Fenced, ForeignTarget):

@@ -39,8 +39,11 @@ class BlockedCopy:
 
 
 def block_copy(replicator: Replicator, task: TableTask, state: State) -> None:
-    blocked = BlockedCopy(state, task.definition_sha256, task.schema.schema_id)
-    replicator.log.store.write(blocked_path(task.table), json.dumps(to_plain(blocked)).encode())
+    _write(replicator, blocked_path(task.table), BlockedCopy(state, task.definition_sha256, task.schema.schema_id))
+
+
+def _write(replicator: Replicator, path: str, value: State | BlockedCopy) -> None:
+    replicator.log.store.write(path, json.dumps(to_plain(value)).encode())
 
 
 def paused_copies(replicator: Replicator, tables: Iterable[str]) -> dict[str, State]:
@@ -60,11 +63,11 @@ def _read(replicator: Replicator, tables: Iterable[str], path: Callable[[str], s
 
 def rename_copies(replicator: Replicator, former: str, tables: Iterable[str]) -> None:
     """With the texts of a replicator that had the name ``former``."""
-    store, tables = replicator.log.store, list(tables)
+    tables = list(tables)
     for table, state in paused_copies(replicator, tables).items():
-        store.write(paused_path(table), json.dumps(to_plain(with_new_name(state, former, replicator.name))).encode())
+        _write(replicator, paused_path(table), with_new_name(state, former, replicator.name))
     for table, copy in blocked_copies(replicator, tables).items():
-        store.write(blocked_path(table), json.dumps(to_plain(with_new_name(copy, former, replicator.name))).encode())
+        _write(replicator, blocked_path(table), with_new_name(copy, former, replicator.name))
 
 
 def stopped_copies(replicator: Replicator, tables: Iterable[str]) -> dict[str, State]:
@@ -81,7 +84,7 @@ def change_copy(replicator: Replicator, table: str, target_table: str, state: St
         store.delete(blocked_path(table))
         store.delete(paused_path(table))
         return
-    store.write(paused_path(table), json.dumps(to_plain(state)).encode())
+    _write(replicator, paused_path(table), state)
     if replicator.targets.state(table, target_table).control is None:
         return
     store.delete(paused_path(table))

@@ -61,18 +61,9 @@ def open_cases(
         decision = decisions.get(record.id)
         if (entry := waiting.get(record.id)) is not None:
             cases.append(QuarantineCase(described, record, entry.since, entry.behind, False, decision))
-        elif _is_after(record, control):
+        elif record.window > control.window:
             cases.append(QuarantineCase(described, record, record.first_seen, 0, True, decision))
     return sorted(cases, key=lambda case: case.record.record.order_key)
-
-
-def records_that_stop(log: ChangeLog, table: str, control: ControlRecord) -> list[BadRecord]:
-    waiting = {entry.id for entry in log.quarantined_records(control.carry)}
-    return [one for one in log.bad_records(table) if one.id not in waiting and _is_after(one, control)]
-
-
-def _is_after(record: BadRecord, control: ControlRecord) -> bool:
-    return record.window > control.window
 
 
 def record_decisions(

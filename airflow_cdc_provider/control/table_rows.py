@@ -119,7 +119,6 @@ def current_row(table: str, target: str, control: ControlRecord, before: TableRo
     row = before or TableRow(table, target, state.name)
     moved = (row.window, row.fence) != (control.window, control.fence)
     data_changed = control.window > row.passed or control.window < row.window
-    first = before is not None and before.control is None
     failing = row.state is TableState.FAILING and state.name in TAKES_CHANGES and not moved
     still_blocked = row.state is state.name is TableState.BLOCKED and row.reason == displayed_reason(state)
     return replace(
@@ -136,7 +135,7 @@ def current_row(table: str, target: str, control: ControlRecord, before: TableRo
         fence=control.fence,
         passed=control.window if moved else max(row.passed, control.window),
         rows_current=row.rows_current and not data_changed,
-        changed=row.changed or first or (before is not None and data_changed),
+        changed=row.changed or (before is not None and (data_changed or before.control is None)),
         seen_at=at,
         control=control,
     )

@@ -10,7 +10,6 @@ from airflow.sdk.exceptions import AirflowSkipException
 
 from airflow_cdc_provider.control.close_window import CloseResult
 from airflow_cdc_provider.core.decisions.run_decision import CLOSE_WINDOW
-from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.core.spec.dag_plan import asset_alias, asset_name, asset_uri
 from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.operators.replicator_task import ReplicatorTask
@@ -38,7 +37,7 @@ class EmitAssetEventsOperator(ReplicatorTask):
         events = context["ti"].xcom_pull(task_ids=CLOSE_WINDOW, key=CHANGED_TABLES)
         if not events:
             raise AirflowSkipException("the run has changed no table")
-        emit(self, asset_alias(from_plain(Definition, self.definition).name), events, context)
+        emit(self, asset_alias(self.definition["name"]), events, context)
 
 
 def events_of(definition: Definition, result: CloseResult) -> list[Event]:

@@ -143,8 +143,8 @@ MONITORING_MUTANTS = (
     Mutant(
         "what was committed by a run that never ended is not sent",
         "airflow_cdc_provider/control/table_rows.py",
-        "changed=row.changed or first or (before is not None and data_changed),",
-        "changed=row.changed or first,",
+        "(before is not None and (data_changed or before.control is None)),",
+        "(before is not None and before.control is None),",
         (EVENTS,),
     ),
     Mutant(
@@ -178,8 +178,8 @@ MONITORING_MUTANTS = (
     Mutant(
         "the records that stop a table are not counted",
         "airflow_cdc_provider/control/closing_rows.py",
-        "state = replace(state, bad_records=len(stopping))",
-        "pass",
+        "bad_records=sum(case.blocks_table for case in cases)",
+        "bad_records=0",
         ("tests/provider/test_quarantine.py",),
     ),
     Mutant(
